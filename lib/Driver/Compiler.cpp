@@ -27,6 +27,7 @@
 #include "hone/runtime/device.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/Transforms/Passes.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -49,9 +50,25 @@ static LogicalResult describe(ModuleOp module, io::Manifest &manifest) {
   return success();
 }
 
+/// Of the model as it is rewritten and lowered: transformer parts in hone, everything else in linalg.
+static void addGradients(const GradientOptions &options, OpPassManager &pm) {
+  DifferentiateOptions differentiate;
+  differentiate.loss = options.loss;
+  if (options.of != "parameters")
+    for (StringRef name : llvm::split(options.of, ','))
+      differentiate.of.push_back(name.str());
+  pm.addPass(createDifferentiate(differentiate));
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
 LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPassManager &pm, Location loc) {
+  if (phase.name == "import" && options.gradients.isAsked())
+    pm.addPass(createNameConstants());
   if (phase.build)
     phase.build(pm, options.target.getSanitizer());
+  if (phase.name == "lower" && options.gradients.isAsked())
+    addGradients(options.gradients, pm);
   if (phase.name != "rewrite")
     return success();
   if (failed(addRewrites(options, pm, loc)) || failed(addSparsification(options, pm, loc)))

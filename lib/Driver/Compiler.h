@@ -8,6 +8,7 @@
 
 #include "Options/Compression.h"
 #include "Options/Draft.h"
+#include "Options/Gradients.h"
 #include "Options/Output.h"
 #include "Options/Reading.h"
 #include "Options/Speculation.h"
@@ -30,6 +31,7 @@ struct CompileOptions {
   StorageOptions storage;
   StateOptions state;
   DraftOptions draft;
+  GradientOptions gradients;
   SpeculationOptions speculation;
   OutputOptions outputs;
   PhaseOptions phases;

@@ -22,6 +22,7 @@ LLVM = pathlib.Path("/usr/lib/llvm-22")
 GROUPS = {
     "Start": ["index.md", "guide.md", "glossary.md"],
     "Use": ["commands.md", "tokenizers.md", "artefact.md", "runtime-c-api.md", "performance.md", "security.md"],
+    "Train": ["training.md"],
     "Compress": ["calibration.md", "compression.md", "compression/"],
     "Targets": ["cpu-kernels.md", "cuda.md", "cuda-kernels.md", "emulated-gpu.md", "tensor-parallelism.md"],
     "Inside": ["architecture.md", "life-of-a-token.md", "dialects/", "extending.md", "dependencies.md"],

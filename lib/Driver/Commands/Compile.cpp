@@ -23,6 +23,7 @@ struct CompileCommandOptions {
     compile.state.declare(set, compile.target);
     compile.draft.declare(set, compile.target, compile.outputs, compile.phases);
     compile.speculation.declare(set, compile.target);
+    compile.gradients.declare(set, compile.target, compile.phases);
     compile.outputs.declare(set);
     compile.phases.declare(set);
     compile.reading.declare(set);

@@ -1,0 +1,43 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What gradients an artefact computes.
+
+#ifndef HONE_LIB_DRIVER_OPTIONS_GRADIENTS_H
+#define HONE_LIB_DRIVER_OPTIONS_GRADIENTS_H
+
+#include "Options/Output.h"
+#include "Options/Target.h"
+
+namespace hone {
+
+struct GradientOptions {
+  std::string of;   // `parameters`, or names of parameters and inputs with commas; or empty
+  std::string loss; // cross-entropy, or empty
+
+  bool isAsked() const { return !of.empty(); }
+
+  void declare(OptionSet &set, const TargetOptions &target, const PhaseOptions &phases) {
+    set.add("gradients", of, "OF",
+            "Add the entry 'gradients', of reverse mode: parameters, for the gradients of all, or names of parameters "
+            "and "
+            "inputs with commas ('hone run --entry=gradients')")
+        .needs("--tensor-parallel=1", [&target] { return target.ranks == 1; })
+        .needs("--target=cpu", [&target] { return !target.isCuda(); })
+        .check([&phases]() -> std::string {
+          if (phases.startFrom.empty() || getPhaseNumber(phases.startFrom) <= getPhaseNumber("lower"))
+            return "";
+          return "expected --start-from=lower or an earlier phase with --gradients, but got --start-from=" +
+                 phases.startFrom;
+        });
+    set.add("loss", loss, "LOSS",
+            "What gradients are of: cross-entropy, of logits and the input 'targets' (default: the first output, whose "
+            "gradient is an input)")
+        .oneOf({"cross-entropy"})
+        .needs("--gradients", [this] { return isAsked(); });
+  }
+};
+
+} // namespace hone
+
+#endif // HONE_LIB_DRIVER_OPTIONS_GRADIENTS_H

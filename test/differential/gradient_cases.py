@@ -1,0 +1,163 @@
+# Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Small ONNX models whose gradients are checked: a graph each, of inputs that are all floats."""
+
+import dataclasses
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+OPSET = 23
+
+
+@dataclasses.dataclass
+class Case:
+    """`nodes` compute y of `inputs` and `constants`. Gradients are taken of all floats but those called `fixed`."""
+    nodes: list
+    inputs: dict
+    constants: dict = dataclasses.field(default_factory=dict)
+    fixed: tuple = ()
+
+    def weights(self):
+        """The constants that gradients are taken of."""
+        return {name: array for name, array in self.constants.items()
+                if np.asarray(array).dtype.kind == "f" and np.asarray(array).size > 1 and name not in self.fixed}
+
+    def proto(self, element, shape=None):
+        """The model with elements of the numpy type `element`, and a result of the shape, if it is known."""
+        dtype = helper.np_dtype_to_tensor_dtype(np.dtype(element))
+        inputs = [helper.make_tensor_value_info(name, dtype, array.shape) for name, array in self.inputs.items()]
+        constants = [numpy_helper.from_array(np.asarray(array, element if np.asarray(array).dtype.kind == "f" else None), name)
+                     for name, array in self.constants.items()]
+        graph = helper.make_graph(self.nodes, "case", inputs, [onnx.ValueInfoProto(name="y")], constants)
+        graph.output[0].CopyFrom(helper.make_tensor_value_info("y", dtype, shape))
+        return helper.make_model(graph, ir_version=11, opset_imports=[helper.make_opsetid("", OPSET)])
+
+
+def node(op, inputs, outputs="y", **attributes):
+    return helper.make_node(op, inputs.split(), outputs.split(), **attributes)
+
+
+class Source:
+    """Numbers of the cases, the same at every run."""
+
+    def __init__(self):
+        self.random = np.random.default_rng(11)
+
+    def normal(self, *shape):
+        return self.random.standard_normal(shape)
+
+    def positive(self, *shape):
+        return self.random.uniform(0.3, 2.0, shape)
+
+    def apart(self, *shape):
+        """No two within a step of differences of each other, or of 0 and 1: kinks are not met."""
+        values = np.linspace(-2.05, 2.05, int(np.prod(shape)) + 2)[1:-1]
+        return self.random.permutation(values).reshape(shape)
+
+
+def elementwise(source):
+    for op in ("Exp", "Tanh", "Erf", "Sigmoid", "Softplus", "Sin", "Cos", "Neg", "Gelu", "Atan", "Sinh", "Cosh", "Mish"):
+        yield op, Case([node(op, "x")], {"x": source.normal(3, 4)})
+    for op in ("Log", "Sqrt", "Reciprocal"):
+        yield op, Case([node(op, "x")], {"x": source.positive(3, 4)})
+    for op in ("Abs", "Relu", "LeakyRelu", "Elu", "Selu", "HardSigmoid", "Floor", "Round"):
+        yield op, Case([node(op, "x")], {"x": source.apart(3, 4)})
+    yield "GeluTanh", Case([node("Gelu", "x", approximate="tanh")], {"x": source.normal(3, 4)})
+    yield "Clip", Case([node("Clip", "x low high")], {"x": source.apart(3, 5)}, {"low": np.float64(-1.0), "high": np.float64(0.7)})
+    for op in ("Add", "Sub", "Mul", "Div", "Pow"):
+        yield op, Case([node(op, "a b")], {"a": source.positive(3, 1, 4), "b": source.positive(2, 4)})
+    for op in ("Max", "Min"):
+        both = source.apart(2, 3, 4)
+        yield op, Case([node(op, "a b")], {"a": both[0], "b": both[1]})
+    yield "Where", Case([node("Where", "mask a b")], {"a": source.normal(3, 4), "b": source.normal(1, 4)},
+                        {"mask": np.arange(12).reshape(3, 4) % 3 == 0})
+    yield "Mean", Case([node("Mean", "a b")], {"a": source.normal(2, 3), "b": source.normal(3)})
+    yield "Swish", Case([node("Sigmoid", "x", "s"), node("Mul", "x s")], {"x": source.normal(4, 3)})
+    yield "shared", Case([node("Mul", "x x", "s"), node("Exp", "x", "e"), node("Add", "s e")], {"x": source.normal(5)})
+
+
+def reductions(source):
+    for op in ("ReduceSum", "ReduceMean", "ReduceL2", "ReduceLogSumExp", "ReduceSumSquare"):
+        for keep in (0, 1):
+            yield f"{op}-{keep}", Case([node(op, "x axes", keepdims=keep)], {"x": source.normal(2, 3, 4)},
+                                       {"axes": np.array([0, 2])})
+    for op in ("ReduceMax", "ReduceMin"):
+        yield op, Case([node(op, "x axes", keepdims=0)], {"x": source.apart(3, 5)}, {"axes": np.array([1])})
+    yield "ReduceMax-all", Case([node("ReduceMax", "x", keepdims=0)], {"x": source.apart(3, 5)})
+    for op in ("Softmax", "LogSoftmax"):
+        yield op, Case([node(op, "x", axis=1)], {"x": source.normal(2, 5, 3)})
+
+
+def products(source):
+    yield "MatMul", Case([node("MatMul", "a b")], {"a": source.normal(2, 3, 4), "b": source.normal(2, 4, 5)})
+    yield "MatMul-repeated", Case([node("MatMul", "a b")], {"a": source.normal(2, 1, 3, 4), "b": source.normal(3, 4, 5)})
+    yield "MatMul-matrix", Case([node("MatMul", "a b")], {"a": source.normal(2, 3, 4), "b": source.normal(4, 5)})
+    yield "MatMul-vector", Case([node("MatMul", "a b")], {"a": source.normal(4), "b": source.normal(4, 5)})
+    yield "Gemm", Case([node("Gemm", "a b c", alpha=0.5, beta=2.0, transA=1, transB=1)],
+                       {"a": source.normal(4, 3), "b": source.normal(5, 4), "c": source.normal(5)})
+    yield "Einsum", Case([node("Einsum", "a b", equation="bhid,bhjd->bhij")],
+                         {"a": source.normal(2, 2, 3, 4), "b": source.normal(2, 2, 5, 4)})
+
+
+def movement(source):
+    x = {"x": source.normal(2, 3, 4)}
+    yield "Transpose", Case([node("Transpose", "x", perm=[2, 0, 1])], x)
+    yield "Reshape", Case([node("Reshape", "x to")], x, {"to": np.array([4, -1])})
+    yield "Flatten", Case([node("Flatten", "x", axis=2)], x)
+    yield "Unsqueeze", Case([node("Unsqueeze", "x axes")], x, {"axes": np.array([1, 4])})
+    yield "Squeeze", Case([node("Squeeze", "x axes")], {"x": source.normal(1, 3, 1)}, {"axes": np.array([0])})
+    yield "Slice", Case([node("Slice", "x from to axes steps")], x,
+                        {"from": np.array([0, 1]), "to": np.array([3, 4]), "axes": np.array([1, 2]), "steps": np.array([2, 1])})
+    yield "Concat", Case([node("Concat", "x z", axis=1)], {**x, "z": source.normal(2, 2, 4)})
+    yield "Split", Case([node("Split", "x parts", "a b", axis=2), node("Mul", "a b")], x, {"parts": np.array([2, 2])})
+    yield "Expand", Case([node("Expand", "x to")], {"x": source.normal(3, 1)}, {"to": np.array([2, 3, 4])})
+    yield "Tile", Case([node("Tile", "x count")], {"x": source.normal(2, 3)}, {"count": np.array([2, 2])})
+    yield "Pad", Case([node("Pad", "x around")], x, {"around": np.array([0, 1, 0, 1, 0, 2])})
+    yield "Gather-rows", Case([node("Gather", "x rows", axis=0)], {"x": source.normal(5, 3)}, {"rows": np.array([[1, 4], [1, -1]])})
+    yield "Gather-columns", Case([node("Gather", "x columns", axis=2)], x, {"columns": np.array([3, 0, 3])})
+    yield "GatherElements", Case([node("GatherElements", "x places", axis=1)], {"x": source.normal(2, 4)},
+                                 {"places": np.array([[0, 0, 3], [2, 1, 2]])})
+
+
+def layers(source):
+    """Parts of transformers, which are raised to the hone dialect in f32."""
+    def weights(*shape):
+        return source.normal(*shape) / np.sqrt(shape[0])
+
+    x = {"x": source.normal(2, 5, 8)}
+    yield "linear", Case([node("MatMul", "x w", "p"), node("Add", "p b")], x, {"w": weights(8, 6), "b": source.normal(6)})
+    yield "layer-norm", Case([node("LayerNormalization", "x w b", epsilon=1e-5)], x, {"w": source.positive(8), "b": source.normal(8)})
+    yield "rms-norm", Case([node("RMSNormalization", "x w", epsilon=1e-6)], x, {"w": source.positive(8)})
+    yield "gated-mlp", Case([node("MatMul", "x g", "a"), node("Sigmoid", "a", "s"), node("Mul", "a s", "h"), node("MatMul", "x u", "c"),
+                             node("Mul", "h c", "m"), node("MatMul", "m d")], x,
+                            {"g": weights(8, 12), "u": weights(8, 12), "d": weights(12, 8)})
+    yield "mlp", Case([node("MatMul", "x u", "p"), node("Add", "p c", "q"), node("Gelu", "q", "h"), node("MatMul", "h d", "r"),
+                       node("Add", "r e")], x, {"u": weights(8, 12), "c": source.normal(12), "d": weights(12, 8), "e": source.normal(8)})
+    yield "embedding", Case([node("Gather", "t ids", "e"), node("Add", "e x")], {"x": source.normal(2, 3, 8)},
+                            {"t": source.normal(9, 8), "ids": np.array([[3, 0, 3], [8, 3, -1]])})
+
+
+def attention(source):
+    """Parts of transformers that ONNX has in f32 alone."""
+    q, k, v = source.normal(2, 4, 5, 8), source.normal(2, 2, 5, 8), source.normal(2, 2, 5, 6)
+    for name, attributes in {"attention": {}, "attention-causal": {"is_causal": 1}, "attention-softcap": {"softcap": 3.0, "scale": 0.4}}.items():
+        yield name, Case([node("Attention", "q k v", **attributes)], {"q": q, "k": k, "v": v})
+    bias = np.where(np.tri(5), 0, -np.inf)[None, None]
+    yield "attention-mask", Case([node("Attention", "q k v mask")], {"q": q, "k": k, "v": v}, {"mask": bias}, ("mask",))
+    yield "attention-bias", Case([node("Attention", "q k v bias")], {"q": q, "k": k, "v": v, "bias": source.normal(1, 4, 5, 5)})
+    angles = source.normal(1, 5, 4)
+    tables = {"cos": np.cos(angles), "sin": np.sin(angles)}
+    for name, interleaved, fixed in (("rope", 0, ("cos", "sin")), ("rope-interleaved", 1, ("cos", "sin")), ("rope-tables", 0, ())):
+        yield name, Case([node("RotaryEmbedding", "q cos sin", interleaved=interleaved)], {"q": q[:1]}, tables, fixed)
+
+
+def cases():
+    """Names, cases, and the types of floats that each is checked in; in f32 it is raised."""
+    source = Source()
+    for families, elements in (((elementwise, reductions, products, movement), [np.float64]), ((layers,), [np.float64, np.float32]),
+                               ((attention,), [np.float32])):
+        for family in families:
+            for name, case in family(source):
+                yield name, case, elements
