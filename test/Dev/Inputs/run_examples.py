@@ -45,6 +45,7 @@ def prepare(source, folder):
     (folder / "points.jsonl").write_text("".join(json.dumps(point) + "\n" for point in points))
     for name, count in (("train.npy", 1024), ("test.npy", 1024), ("tokens.npy", 512)):
         np.save(folder / name, np.random.default_rng(count).integers(2, 2048, count).astype(np.int32))
+    np.save(folder / "prompts.npy", np.random.default_rng(3).integers(2, 2048, (3, 32)).astype(np.int32))
     shutil.copytree(source / "test" / "differential", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(source / "docs" / "compression", folder / "docs")
     encoder = source / "test" / "models" / "bert.optimum"
