@@ -199,11 +199,7 @@ absl::StatusOr<Rows> readPrompts(const rt::Module &module, const text::Tokenizer
     return readTokens(*options.tokens);
   if (!tokenizer)
     return invalid(module.folder(), ": has no tokenizer, so that a prompt must be given by --tokens");
-  std::string prompt = options.prompt.value_or("");
-  if (options.promptFile) {
-    HONE_ASSIGN_OR_RETURN(prompt, io::readFile(*options.promptFile));
-  }
-  HONE_ASSIGN_OR_RETURN(std::vector<int64_t> tokens, rt::encodePrompt(*tokenizer, prompt));
+  HONE_ASSIGN_OR_RETURN(std::vector<int64_t> tokens, readPrompt(options, *tokenizer));
   // A text that begins with nothing begins as texts do.
   if (tokens.empty() && module.manifest().beginToken)
     tokens.push_back(*module.manifest().beginToken);
@@ -220,6 +216,14 @@ absl::Status setContext(rt::Session &session, const std::string &path) {
 }
 
 } // namespace
+
+absl::StatusOr<std::vector<int64_t>> readPrompt(const GenerateOptions &options, const text::Tokenizer &tokenizer) {
+  std::string prompt = options.prompt.value_or("");
+  if (options.promptFile) {
+    HONE_ASSIGN_OR_RETURN(prompt, io::readFile(*options.promptFile));
+  }
+  return rt::encodePrompt(tokenizer, prompt);
+}
 
 absl::Status generateText(std::shared_ptr<const rt::Module> module, GenerateOptions options) {
   HONE_RETURN_IF_ERROR(checkBatch(options));

@@ -21,6 +21,9 @@ struct GenerateOptions {
   bool ignoreEnd = false, statistics = false;
 };
 
+/// The tokens of --prompt or --prompt-file.
+absl::StatusOr<std::vector<int64_t>> readPrompt(const GenerateOptions &options, const text::Tokenizer &tokenizer);
+
 absl::Status generateText(std::shared_ptr<const rt::Module> module, GenerateOptions options);
 
 } // namespace hone::cli

@@ -108,4 +108,14 @@ std::vector<std::string> OptionParser::names() const {
   return list;
 }
 
+std::vector<std::string> splitList(std::string_view list) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= list.size();) {
+    size_t end = std::min(list.find(',', begin), list.size());
+    parts.emplace_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
 } // namespace hone::cli

@@ -41,6 +41,9 @@ private:
   std::vector<Option> options;
 };
 
+/// The parts of a list with commas, empty ones included.
+std::vector<std::string> splitList(std::string_view list);
+
 } // namespace hone::cli
 
 #endif // HONE_RUNTIME_CLI_OPTIONS_H

@@ -65,15 +65,12 @@ OptionParser parserFor(PlanOptions &options) {
 
 absl::StatusOr<std::vector<double>> parseRates(const std::string &list) {
   std::vector<double> rates;
-  for (size_t begin = 0; begin <= list.size();) {
-    size_t end = std::min(list.find(',', begin), list.size());
-    std::string word = list.substr(begin, end - begin);
+  for (const std::string &word : splitList(list)) {
     char *after = nullptr;
     double rate = std::strtod(word.c_str(), &after);
     if (word.empty() || *after != '\0' || !(rate > 0 && rate < 1))
       return invalid("expected --rates to be numbers above 0 and below 1, but got '", word, "'");
     rates.push_back(rate);
-    begin = end + 1;
   }
   return rates;
 }

@@ -63,17 +63,11 @@ absl::StatusOr<std::vector<Prompt>> readPrompts(const std::string &path, const r
     return invalid(module.folder(), ": has no tokenizer, which --prompts needs");
   HONE_ASSIGN_OR_RETURN(std::string text, io::readFile(path));
   std::vector<Prompt> prompts;
-  int64_t number = 0;
-  for (size_t begin = 0; begin < text.size();) {
-    size_t end = std::min(text.find('\n', begin), text.size());
-    std::string_view line = std::string_view(text).substr(begin, end - begin);
-    ++number;
-    begin = end + 1;
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos)
-      continue;
+  HONE_RETURN_IF_ERROR(io::forEachLine(text, [&](std::string_view line, int64_t number) -> absl::Status {
     HONE_ASSIGN_OR_RETURN(Prompt prompt, readPrompt(line, io::cat(path, " line ", number), *tokenizer));
     prompts.push_back(std::move(prompt));
-  }
+    return absl::OkStatus();
+  }));
   if (prompts.empty())
     return invalid(path, ": expected a prompt in a line at least, but got none");
   return prompts;

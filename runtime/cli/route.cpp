@@ -7,7 +7,6 @@
 
 #include "cli/commands.h"
 #include "generate/text_steps.h"
-#include "hone/io/file.h"
 
 #include <charconv>
 #include <cmath>
@@ -18,16 +17,6 @@ namespace {
 
 using io::invalid;
 using speculate::RoutingRule;
-
-/// The parts of a list with commas.
-std::vector<std::string> split(const std::string &list) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0, end = 0; end < list.size(); begin = end + 1) {
-    end = std::min(list.find(',', begin), list.size());
-    parts.push_back(list.substr(begin, end - begin));
-  }
-  return parts;
-}
 
 absl::Status readRule(std::string_view name, speculate::RoutingOptions &options) {
   if (name == "arbitrage")
@@ -59,14 +48,6 @@ std::string unescape(std::string text) {
   for (size_t at = 0; (at = text.find("\\n", at)) != text.npos; ++at)
     text.replace(at, 2, "\n");
   return text;
-}
-
-absl::StatusOr<std::vector<int64_t>> readPrompt(const GenerateOptions &options, const text::Tokenizer &tokenizer) {
-  std::string prompt = options.prompt.value_or("");
-  if (options.promptFile) {
-    HONE_ASSIGN_OR_RETURN(prompt, io::readFile(*options.promptFile));
-  }
-  return rt::encodePrompt(tokenizer, prompt);
 }
 
 /// What both writers are told.
@@ -121,7 +102,7 @@ void RouterFlags::declare(OptionParser &parser) {
 absl::Status RouterFlags::read() {
   if (!given)
     return step ? invalid("expected --router with --router-step") : absl::OkStatus();
-  std::vector<std::string> parts = split(*given);
+  std::vector<std::string> parts = splitList(*given);
   if (parts.size() < 2 || parts.size() > 3)
     return invalid("expected --router=DRAFT.hone,RULE[,threshold=T], but got '", *given, "'");
   draft = parts[0];

@@ -65,13 +65,13 @@ absl::Status checkSources(const SpeculationFlags &flags, const std::string &name
 absl::StatusOr<std::vector<int64_t>> readShape(const std::string &given) {
   constexpr int64_t mostTokens = speculate::kMostTreeTokens - 1;
   speculate::TreeShape shape;
-  for (const char *next = given.data(), *last = next + given.size(); next <= last; ++next) {
+  for (const std::string &word : splitList(given)) {
     int64_t count = 0;
-    auto [end, error] = std::from_chars(next, last, count);
-    if (error != std::errc() || count < 1 || (end != last && *end != ','))
+    const char *last = word.data() + word.size();
+    auto [end, error] = std::from_chars(word.data(), last, count);
+    if (error != std::errc() || count < 1 || end != last)
       return invalid("expected --draft-shape to be numbers from 1 on with commas between, but got '", given, "'");
     shape.fixed.push_back(count);
-    next = end;
   }
   if (shape.countFixed(mostTokens) > mostTokens)
     return invalid("expected a tree of at most ", mostTokens, " tokens, but --draft-shape=", given, " has more");
@@ -97,13 +97,11 @@ void SpeculationFlags::declare(OptionParser &parser) {
 
 absl::Status SpeculationFlags::read() {
   std::string names = drafts.value_or("none");
-  for (size_t begin = 0; names != "none" && begin <= names.size();) {
-    size_t end = std::min(names.find(',', begin), names.size());
-    HONE_ASSIGN_OR_RETURN(rt::DraftSource source, draftSourceOf(std::string_view(names).substr(begin, end - begin)));
+  for (const std::string &name : names == "none" ? std::vector<std::string>() : splitList(names)) {
+    HONE_ASSIGN_OR_RETURN(rt::DraftSource source, draftSourceOf(name));
     if (takes(source))
       return invalid("expected each of --speculate once, but got '", nameOf(source), "' twice");
     options.sources.push_back(source);
-    begin = end + 1;
   }
   HONE_RETURN_IF_ERROR(checkSources(*this, names));
   options.corpus = corpus.value_or("");

@@ -13,8 +13,6 @@
 namespace hone::rt {
 namespace {
 
-constexpr size_t kPiece = 512; // most tokens fed at a time, as generation feeds prompts
-
 /// log p of a token, and of the likeliest one.
 struct LogProbability {
   double ofToken, largest;
@@ -53,17 +51,12 @@ void StepWriter::extend(std::span<const int64_t> tokens) {
     history.push_back(static_cast<int32_t>(token));
 }
 
-absl::StatusOr<io::Array> StepWriter::feed(std::span<const int64_t> tokens, int64_t rows) {
-  for (; tokens.size() > kPiece && rows == 1; tokens = tokens.subspan(kPiece))
-    HONE_RETURN_IF_ERROR(model->feed(tokens.first(kPiece), 1).status());
-  return model->feed(tokens, rows);
-}
-
 /// Lets the model have all of the text.
 absl::Status StepWriter::feedText() {
   if (fed == text.size())
     return absl::OkStatus();
-  HONE_ASSIGN_OR_RETURN(io::Array logits, feed(std::span(text).subspan(fed), 1));
+  HONE_ASSIGN_OR_RETURN(std::span<const int64_t> rest, feedPieces(*model, std::span(text).subspan(fed), {}));
+  HONE_ASSIGN_OR_RETURN(io::Array logits, model->feed(rest, /*logitsToKeep=*/1));
   fed = text.size();
   last = copyOf(lastRow(logits));
   return absl::OkStatus();

@@ -55,7 +55,6 @@ private:
   }
 
   void extend(std::span<const int64_t> tokens);
-  absl::StatusOr<io::Array> feed(std::span<const int64_t> tokens, int64_t rows);
   absl::Status feedText();
   absl::Status dropJudged();
   absl::StatusOr<int64_t> sampleNext();

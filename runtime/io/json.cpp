@@ -5,6 +5,8 @@
 
 #include "json.h"
 
+#include <algorithm>
+
 #include <limits>
 
 namespace hone::io {
@@ -42,6 +44,20 @@ std::optional<int64_t> asInteger(const ParsedJson *value) {
       value->get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
     return std::nullopt;
   return value->get<int64_t>();
+}
+
+absl::Status forEachLine(std::string_view text,
+                         const std::function<absl::Status(std::string_view line, int64_t number)> &read) {
+  int64_t number = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view line = text.substr(begin, end - begin);
+    ++number;
+    begin = end + 1;
+    if (line.find_first_not_of(" \t\r") != std::string_view::npos)
+      HONE_RETURN_IF_ERROR(read(line, number));
+  }
+  return absl::OkStatus();
 }
 
 } // namespace hone::io

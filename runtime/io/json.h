@@ -9,6 +9,8 @@
 #include "hone/io/status.h"
 #include "json_document.h"
 
+#include <functional>
+
 namespace hone::io {
 
 /// For writing: members keep their order.
@@ -16,6 +18,10 @@ using Json = nlohmann::ordered_json;
 
 /// The document in `text`; fails for text that is no JSON, or where an object at the first level names a key twice.
 absl::StatusOr<JsonDocument> parseJson(std::string_view text, const std::string &name);
+
+/// Calls `read` with each line that is not blank and its number from 1, until it fails: for JSON Lines.
+absl::Status forEachLine(std::string_view text,
+                         const std::function<absl::Status(std::string_view line, int64_t number)> &read);
 
 /// The member of an object, or null where the value is no object or has no such member.
 const ParsedJson *member(const ParsedJson &object, const char *key);

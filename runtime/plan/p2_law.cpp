@@ -14,13 +14,17 @@ double P2Law::factorOf(const Pruning &pruning) const {
   return std::pow(pruning.rate, -gamma) * std::pow(pruning.parameters / parameterUnit, -delta);
 }
 
+double P2Law::constantOf(const Pruning &pruning) const {
+  return modelTerm * std::pow(pruning.parameters / parameterUnit, -alpha) + floor;
+}
+
 double P2Law::leastLoss(const Pruning &pruning) const {
-  double model = modelTerm * std::pow(pruning.parameters / parameterUnit, -alpha);
-  return pruning.denseLoss + factorOf(pruning) * (model + floor);
+  return pruning.denseLoss + factorOf(pruning) * constantOf(pruning);
 }
 
 double P2Law::lossOf(const Pruning &pruning, double tokens) const {
-  return leastLoss(pruning) + factorOf(pruning) * tokenTerm * std::pow(tokens / tokenUnit, -beta);
+  double ofTokens = tokenTerm * std::pow(tokens / tokenUnit, -beta);
+  return pruning.denseLoss + factorOf(pruning) * (constantOf(pruning) + ofTokens);
 }
 
 std::optional<double> P2Law::tokensFor(const Pruning &pruning, double loss) const {

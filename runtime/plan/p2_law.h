@@ -45,7 +45,9 @@ struct P2Law {
   std::optional<double> rateFor(const Pruning &pruning, double tokens, double loss) const;
 
 private:
+  /// rate^-gamma · N0^-delta, and N_C / N0^alpha + E.
   double factorOf(const Pruning &pruning) const;
+  double constantOf(const Pruning &pruning) const;
 };
 
 /// Which exponents the points tell apart. With one rate gamma is 0, with one model delta is, and with fewer than three models N_C is.

@@ -49,13 +49,9 @@ absl::Status readPoint(std::string_view line, const std::string &place, LossPoin
 
 absl::StatusOr<LossPoints> parseLossPoints(std::string_view text, const std::string &name) {
   LossPoints points;
-  for (int64_t line = 1; !text.empty(); ++line) {
-    size_t end = std::min(text.find('\n'), text.size());
-    std::string_view content = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (content.find_first_not_of(" \t\r") != std::string_view::npos)
-      HONE_RETURN_IF_ERROR(readPoint(content, io::cat(name, ":", line), points));
-  }
+  HONE_RETURN_IF_ERROR(io::forEachLine(text, [&](std::string_view line, int64_t number) {
+    return readPoint(line, io::cat(name, ":", number), points);
+  }));
   if (points.empty())
     return invalid(name, ": expected points, a JSON object a line, but there is none");
   return points;

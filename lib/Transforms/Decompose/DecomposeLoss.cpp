@@ -34,7 +34,7 @@ Value hone::buildLogSumExp(LocBuilder &builder, Value logits) {
                   });
 }
 
-/// How many rows of logits there are, as f32.
+/// The number of rows of logits, as f32.
 static Value countRows(LocBuilder &builder, Value targets) {
   Value count = arith::ConstantIndexOp::create(builder, 1);
   for (OpFoldResult size : tensor::getMixedSizes(builder, builder.getLoc(), targets))

@@ -102,6 +102,27 @@ inline double chiSquareOf(const std::map<Tokens, int> &counts, const Tokens &pro
   return result;
 }
 
+/// Chi-square of 100,000 texts of each rule of acceptance: those of the lossy one alone are far off.
+inline void expectOnlyTheLossyRuleChangesProbabilities(Model &model, rt::SpeculationOptions speculation) {
+  constexpr int kTexts = 100000;
+  constexpr double kLimit = 635.2; // that a chi-square variable of 511 degrees exceeds once in 10,000 cases
+  Tokens prompt = {1, 2};
+  for (rt::Acceptance rule : {rt::Acceptance::Identical, rt::Acceptance::Exact, rt::Acceptance::Typical}) {
+    speculation.acceptance = rule;
+    std::map<Tokens, int> counts;
+    sampling::SamplingOptions sampling{.temperature = 0.7};
+    for (int text = 0; text < kTexts; ++text) {
+      sampling.seed = static_cast<uint64_t>(text);
+      ++counts[write(model, prompt, speculation, 3, sampling).tokens];
+    }
+    double chiSquare = chiSquareOf(counts, prompt, sampling, kTexts);
+    if (rule == rt::Acceptance::Typical)
+      EXPECT_GT(chiSquare, 10 * kLimit);
+    else
+      EXPECT_LT(chiSquare, kLimit) << static_cast<int>(rule);
+  }
+}
+
 } // namespace hone::test
 
 #endif // HONE_TEST_UNIT_RUNTIME_DRAFT_TEXTS_H

@@ -166,7 +166,7 @@ TEST_F(Generation, BatchesThatCannotBeAreRefused) {
   EXPECT_THAT(refusal({{}}, {}), HasSubstr("expected at least one token"));
   EXPECT_THAT(refusal({{1, 8}}, {}), HasSubstr("token 8 at position 1 is outside the vocabulary of 8"));
   write(toyManifestWithTrees(), HONE_TEST_PROGRAM_TREES);
-  EXPECT_THAT(refusal({{1}}, {.sources = kAutomaton, .draftsTrees = true}), HasSubstr("but got trees"));
+  EXPECT_THAT(refusal({{1}}, {.sources = kAutomaton, .corpus = {}, .draftsTrees = true}), HasSubstr("but got trees"));
 }
 
 TEST_F(Generation, EndsInTheMiddleOfADraft) {
