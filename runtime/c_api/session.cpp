@@ -191,7 +191,7 @@ hone_status hone_session_restore(hone_session *session, const hone_checkpoint *c
 
 void hone_checkpoint_free(hone_checkpoint *checkpoint) { delete checkpoint; }
 
-hone_status hone_session_fork(const hone_session *session, hone_session **fork) {
+hone_status hone_session_fork(hone_session *session, hone_session **fork) {
   if (!session || !fork)
     return reportNull("session and fork");
   return reported([=]() -> absl::Status {

@@ -25,6 +25,7 @@ public:
   }
 
   int64_t longest() const { return most; }
+  int64_t shortest() const { return own.empty() ? most : std::ranges::min(own); }
   bool areEqual() const { return own.empty(); }
   int64_t of(int64_t sequence) const {
     bool isKnown = sequence >= 0 && sequence < static_cast<int64_t>(own.size());

@@ -406,14 +406,13 @@ absl::StatusOr<std::vector<io::Array>> Session::call(std::string_view name, std:
   return run(other, inputs, nullptr);
 }
 
-absl::StatusOr<std::unique_ptr<Session>> Session::fork() const {
+absl::StatusOr<std::unique_ptr<Session>> Session::fork() {
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<Session> copy, create(owner, target.info->name));
   for (const auto &[name, given] : context) {
     HONE_ASSIGN_OR_RETURN(io::Array array, io::Array::copyOf(given.array.view()));
     copy->context.emplace(name, Context{std::move(array), ++copy->contextVersion});
   }
-  const State *own = &memory;
-  HONE_RETURN_IF_ERROR(copy->memory.copyFrom({&own, 1}));
+  HONE_RETURN_IF_ERROR(copy->memory.forkFrom(memory));
   copy->threads = threads;
   return copy;
 }

@@ -115,8 +115,9 @@ public:
   /// same names, and stay when the state is reset. After a failure nothing has changed.
   absl::Status setContext(std::span<const NamedTensor> inputs);
 
-  /// Another session of the same entry, with a copy of this one's state and context: two that begin alike read a prompt once.
-  absl::StatusOr<std::unique_ptr<Session>> fork() const;
+  /// Another session of the same entry, with a copy of this one's state and context: two that begin alike read a prompt once. They share the
+  /// memory of the positions that they have in common (State::forkFrom), and may be used by different threads.
+  absl::StatusOr<std::unique_ptr<Session>> fork();
 
   /// A session whose sequences are those of others, at least one, of the same module and entry and without context: each goes on from its own
   /// length.

@@ -62,22 +62,27 @@ void Slot::setSizes(std::vector<int64_t> first) {
     writer.emplace(*info, sizes[kElementAxis]);
 }
 
+/// The tensor with room for so many positions and what is reserved, as the memory has it.
+GrowingTensor Slot::roomFor(int64_t positions) const {
+  auto axis = static_cast<size_t>(*info->appendAxis);
+  GrowingTensor room = {number, info->dtype, sizes, axis};
+  room.sizes[axis] = positions > 0 ? std::max(positions, reserved) : 0;
+  if (writer) {
+    room.dtype = writer->elements();
+    room.sizes[kElementAxis] = writer->width();
+  }
+  return room;
+}
+
 absl::Status Slot::makeRoom(int64_t positions, int64_t used) {
   auto axis = static_cast<size_t>(*info->appendAxis);
   if (buffer.owner && positions <= sizes[axis])
     return absl::OkStatus();
-  GrowingTensor needed = {number, info->dtype, sizes, axis};
-  needed.sizes[axis] = positions > 0 ? std::max(positions, reserved) : 0;
-  if (writer) {
-    needed.dtype = writer->elements();
-    needed.sizes[kElementAxis] = writer->width();
-    used = wholeBlocks(used);
-  }
-  HONE_ASSIGN_OR_RETURN(StateBuffer grown, memory->extend(needed, writer ? wholeBlocks(1) : 1, buffer, used));
+  HONE_ASSIGN_OR_RETURN(StateBuffer grown, memory->extend(roomFor(positions), blockPositions(), buffer,
+                                                          writer ? wholeBlocks(used) : used));
   if (buffer.owner)
     retired.push_back(std::move(buffer));
-  buffer = std::move(grown);
-  sizes[axis] = buffer.view.sizes[axis];
+  setHeld(std::move(grown));
   return absl::OkStatus();
 }
 
@@ -186,6 +191,32 @@ int64_t Slot::sequences() const {
   return *info->appendAxis == 0 ? 1 : sizes[0];
 }
 
+std::optional<HeldTensor> Slot::held() const {
+  if (!grows() || sizes.empty() || !buffer.owner)
+    return std::nullopt;
+  return HeldTensor{roomFor(sizes[static_cast<size_t>(*info->appendAxis)]), blockPositions(), buffer};
+}
+
+void Slot::setHeld(StateBuffer held) {
+  buffer = std::move(held);
+  auto axis = static_cast<size_t>(*info->appendAxis);
+  sizes[axis] = buffer.view.sizes[axis];
+}
+
+void Slot::adopt(const Slot &other, StateBuffer held, int64_t used) {
+  reserve(other.reserved);
+  setSizes(other.sizes);
+  setHeld(std::move(held));
+  holdCopied(used);
+}
+
+/// The memory holds `used` positions that were copied with what is after them in a block.
+void Slot::holdCopied(int64_t used) {
+  written = writer ? wholeBlocks(used) : used;
+  writtenEach.clear();
+  lastEnd = -1; // positions that others have dropped may be in the last block
+}
+
 /// Those of `other` become the sequences from `firstSequence` on.
 absl::Status Slot::copyPositions(const Slot &other, const Lengths &lengths, int64_t firstSequence) {
   auto axis = static_cast<size_t>(*info->appendAxis);
@@ -228,9 +259,7 @@ absl::Status Slot::copyFrom(std::span<const Slot *const> others, std::span<const
   }
   setSizes(std::move(all));
   HONE_RETURN_IF_ERROR(makeRoom(longest, 0));
-  written = writer ? wholeBlocks(longest) : longest;
-  writtenEach.clear();
-  lastEnd = -1; // positions that others have dropped may be in the last block
+  holdCopied(longest);
   int64_t sequence = 0;
   for (size_t i = 0; i < others.size(); ++i) {
     HONE_RETURN_IF_ERROR(copyPositions(*others[i], *lengths[i], sequence));

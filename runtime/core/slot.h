@@ -50,6 +50,13 @@ public:
   const StateBuffer &content() const { return buffer; }
   void setContent(StateBuffer content) { buffer = std::move(content); }
 
+  /// Of a slot that grows, what it holds, or none before the first append. `setHeld` replaces its memory by one that holds the same.
+  std::optional<HeldTensor> held() const;
+  void setHeld(StateBuffer held);
+
+  /// Becomes a slot that grows, whose memory holds `used` positions of a slot of the same description.
+  void adopt(const Slot &other, StateBuffer held, int64_t used);
+
   /// What slots of the same description hold, the sequences of one after those of another. Of a slot that was never appended to; of one
   /// slot alone where it is replaced as a whole.
   absl::Status copyFrom(std::span<const Slot *const> others, std::span<const Lengths *const> lengths);
@@ -66,7 +73,10 @@ public:
 private:
   absl::Status adoptSizes(hone_dtype dtype, std::span<const int64_t> given);
   void setSizes(std::vector<int64_t> first);
+  GrowingTensor roomFor(int64_t positions) const;
+  int64_t blockPositions() const { return writer ? wholeBlocks(1) : 1; }
   absl::Status makeRoom(int64_t positions, int64_t used);
+  void holdCopied(int64_t used);
   absl::Status replace(const hone_tensor &fresh);
   hone_tensor viewOf(int64_t positions) const;
   absl::Status write(const hone_tensor &fresh, int64_t first);

@@ -80,6 +80,7 @@ absl::Status State::commit(const Symbols &callSymbols) {
   }
   for (const Slot &slot : all) // first, as it takes memory; what follows does not
     fixSymbols(slot.description(), callSymbols);
+  current.reset();
   lastBegin = positions;
   positions.grow(grown.value_or(0));
   hasBegun = true;
@@ -106,6 +107,8 @@ void State::rollback() {
 
 void State::forgetSlots() {
   loseCheckpoints(-1);
+  current.reset();
+  mayShare = false;
   for (Slot &slot : all)
     slot.forget();
   fixed.clear();
@@ -129,6 +132,18 @@ void State::loseCheckpoints(const Lengths &unchanged) {
   });
 }
 
+/// Before positions are dropped, or written in the place of others: all but `unchanged`.
+absl::Status State::dropAfter(const Lengths &unchanged) {
+  current.reset();
+  if (mayShare) {
+    std::vector<HeldTensor> tensors = heldTensors();
+    HONE_RETURN_IF_ERROR(memory->makeWritable(tensors, unchanged.shortest()));
+    setHeld(tensors);
+  }
+  loseCheckpoints(unchanged);
+  return absl::OkStatus();
+}
+
 int64_t State::sequences() const {
   auto grows = std::ranges::find_if(all, [](const Slot &slot) { return slot.sequences() > 0; });
   return grows == all.end() ? 1 : grows->sequences();
@@ -144,7 +159,7 @@ absl::Status State::truncateTo(const Lengths &lengths) {
   if (const Slot *slot = findWithoutHistory())
     return invalid("cannot truncate to ", lengths.longest(), " positions: state '", slot->description().name,
                    "' has no history to return to");
-  loseCheckpoints(lengths);
+  HONE_RETURN_IF_ERROR(dropAfter(lengths));
   positions = lengths;
   lastBegin = lastBegin.cutTo(lengths);
   return absl::OkStatus();
@@ -210,7 +225,7 @@ absl::Status State::keepEach(std::span<const std::vector<int64_t>> kept) {
   Lengths after(std::move(lengths));
   if (moves.empty())
     return truncateTo(after);
-  loseCheckpoints(Lengths(std::move(unchanged)));
+  HONE_RETURN_IF_ERROR(dropAfter(Lengths(std::move(unchanged))));
   HONE_RETURN_IF_ERROR(memory->betweenCalls([&] { return move(moves); }));
   positions = after;
   return absl::OkStatus();
@@ -244,7 +259,7 @@ absl::Status State::restore(const Checkpoint &point) {
   if (point.isLost)
     return invalid("cannot return to ", point.positions.longest(),
                    " positions: some of them were dropped after the checkpoint");
-  loseCheckpoints(point.positions);
+  HONE_RETURN_IF_ERROR(dropAfter(point.positions));
   if (!point.hasBegun) {
     forgetSlots();
     return absl::OkStatus();
@@ -284,24 +299,80 @@ Symbols State::joinSymbols(std::span<const State *const> others) const {
   return joined;
 }
 
-absl::Status State::copyFrom(std::span<const State *const> others) {
-  HONE_RETURN_IF_ERROR(checkJoined(others));
-  forgetSlots();
-  Symbols joined = joinSymbols(others);
-  begin(joined);
+/// What slots that grow hold, one after the other.
+std::vector<HeldTensor> State::heldTensors() const {
+  std::vector<HeldTensor> tensors;
+  for (const Slot &slot : all)
+    if (std::optional<HeldTensor> held = slot.held())
+      tensors.push_back(*std::move(held));
+  return tensors;
+}
+
+void State::setHeld(std::span<const HeldTensor> tensors) {
+  for (const HeldTensor &held : tensors)
+    all[held.tensor.slot].setHeld(held.buffer);
+}
+
+/// By the memory of who shall share it, whose copies it makes.
+absl::Status State::takeSnapshot(StateMemory &by) {
+  if (current || length() == 0)
+    return absl::OkStatus();
+  std::vector<HeldTensor> tensors = heldTensors();
+  HONE_ASSIGN_OR_RETURN(current, by.snapshot(tensors, positions.shortest(), positions.longest()));
+  setHeld(tensors);
+  return absl::OkStatus();
+}
+
+absl::Status State::shareSlots(State &other) {
+  HONE_RETURN_IF_ERROR(other.takeSnapshot(*memory));
+  const State *only = &other;
+  if (!other.current)
+    return copySlots({&only, 1});
+  HONE_ASSIGN_OR_RETURN(std::vector<StateBuffer> buffers, memory->open(*other.current));
+  mayShare = other.mayShare = true;
+  size_t opened = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Slot *slot = &other.all[i];
+    const Lengths *lengths = &other.positions;
+    if (slot->held())
+      all[i].adopt(*slot, std::move(buffers[opened++]), other.length());
+    else
+      HONE_RETURN_IF_ERROR(all[i].copyFrom({&slot, 1}, {&lengths, 1}));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status State::copySlots(std::span<const State *const> others) {
   std::vector<const Lengths *> lengths;
   for (const State *other : others)
     lengths.push_back(&other->positions);
-  absl::Status status = memory->betweenCalls([&]() -> absl::Status {
-    for (size_t i = 0; i < all.size(); ++i) {
-      std::vector<const Slot *> slots;
-      for (const State *other : others)
-        slots.push_back(&other->all[i]);
-      HONE_RETURN_IF_ERROR(all[i].copyFrom(slots, lengths));
-    }
-    return absl::OkStatus();
-  });
-  if (!status.ok()) {
+  for (size_t i = 0; i < all.size(); ++i) {
+    std::vector<const Slot *> slots;
+    for (const State *other : others)
+      slots.push_back(&other->all[i]);
+    HONE_RETURN_IF_ERROR(all[i].copyFrom(slots, lengths));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status State::forkFrom(State &other) {
+  const State *only = &other;
+  absl::Status status = become({&only, 1}, [&] { return shareSlots(other); });
+  if (!status.ok())
+    other.current.reset(); // its copies may not have been made
+  return status;
+}
+
+absl::Status State::copyFrom(std::span<const State *const> others) {
+  HONE_RETURN_IF_ERROR(checkJoined(others));
+  return become(others, [&] { return copySlots(others); });
+}
+
+absl::Status State::become(std::span<const State *const> others, absl::FunctionRef<absl::Status()> copy) {
+  forgetSlots();
+  Symbols joined = joinSymbols(others);
+  begin(joined);
+  if (absl::Status status = memory->betweenCalls(copy); !status.ok()) {
     forgetSlots();
     return status;
   }

@@ -72,8 +72,10 @@ public:
   /// Returns to a checkpoint of this state, as often as one likes. Fails where its positions were dropped since.
   std::shared_ptr<const Checkpoint> checkpoint();
   absl::Status restore(const Checkpoint &point);
-  /// Becomes a copy of others, one at least, states of other sessions of the same module that hold as many slots: of several, the
-  /// sequences of one after those of another. Fails with this one as it was at its beginning.
+  /// Becomes a copy of another, a state of another session of the same module. Both share what they hold until either writes there; what
+  /// the other does between two forks alone costs a copy. Fails with this one as it was at its beginning.
+  absl::Status forkFrom(State &other);
+  /// Becomes a copy of others, one at least, likewise: of several, the sequences of one after those of another. It shares nothing.
   absl::Status copyFrom(std::span<const State *const> others);
   void reset();
   /// Slots that grow make room for so many positions at once; never for fewer than an earlier call said.
@@ -84,6 +86,13 @@ private:
   int64_t sequences() const;
   absl::Status checkKept(int64_t sequence, std::span<const int64_t> kept) const;
   absl::Status truncateTo(const Lengths &lengths);
+  absl::Status dropAfter(const Lengths &unchanged);
+  std::vector<HeldTensor> heldTensors() const;
+  void setHeld(std::span<const HeldTensor> tensors);
+  absl::Status takeSnapshot(StateMemory &by);
+  absl::Status shareSlots(State &other);
+  absl::Status copySlots(std::span<const State *const> others);
+  absl::Status become(std::span<const State *const> others, absl::FunctionRef<absl::Status()> copy);
   absl::Status move(std::span<const PositionMove> moves);
   absl::Status checkJoined(std::span<const State *const> others) const;
   Symbols joinSymbols(std::span<const State *const> others) const;
@@ -96,7 +105,9 @@ private:
   Symbols fixed;
   std::vector<int64_t> paddings;
   std::vector<std::weak_ptr<Checkpoint>> checkpoints;
-  Lengths positions, lastBegin; // lastBegin: before the last call
+  std::shared_ptr<const StateSnapshot> current; // of what the slots hold, where there is one
+  bool mayShare = false;                        // slots with others
+  Lengths positions, lastBegin;                 // lastBegin: before the last call
   int64_t logitRows = 0;
   bool hasBegun = false; // by a call that was committed
 };

@@ -3,7 +3,7 @@
 //
 // State in the host's memory.
 
-#include "core/state_memory.h"
+#include "core/host_snapshot.h"
 
 #include <algorithm>
 
@@ -46,6 +46,24 @@ public:
       io::copyElements(sliceOf(held.view, needed.axis, 0, used), sliceOf(grown.view, needed.axis, 0, used));
     return grown;
   }
+
+  absl::StatusOr<std::shared_ptr<const StateSnapshot>> snapshot(std::span<HeldTensor> tensors, int64_t,
+                                                                int64_t used) override {
+    std::shared_ptr<const HostSnapshot> made = HostSnapshot::create(tensors, used);
+    if (!made)
+      return nullptr;
+    HONE_ASSIGN_OR_RETURN(std::vector<StateBuffer> mapped, made->map());
+    for (size_t i = 0; i < tensors.size(); ++i)
+      tensors[i].buffer = std::move(mapped[i]);
+    return made;
+  }
+
+  absl::StatusOr<std::vector<StateBuffer>> open(const StateSnapshot &snapshot) override {
+    return static_cast<const HostSnapshot &>(snapshot).map();
+  }
+
+  /// The operating system copies pages as they are written to.
+  absl::Status makeWritable(std::span<HeldTensor>, int64_t) override { return absl::OkStatus(); }
 
   absl::Status betweenCalls(absl::FunctionRef<absl::Status()> work) override { return work(); }
 

@@ -39,6 +39,20 @@ struct Positions {
   size_t axis;
 };
 
+/// What a session holds of a tensor that grows. `tensor` says how many positions there shall be room for at least.
+struct HeldTensor {
+  GrowingTensor tensor;
+  int64_t multiple; // of positions, which room is for
+  StateBuffer buffer;
+};
+
+/// What the tensors of a session held between two calls, in pages that sessions share until they write to them (copy-on-write).
+/// It does not change, and any thread may use it.
+class StateSnapshot {
+public:
+  virtual ~StateSnapshot() = default;
+};
+
 /// Makes and copies tensors of one kind of memory. Used by one session.
 class StateMemory {
 public:
@@ -64,6 +78,18 @@ public:
   /// this returned. Fails where there is not so much memory.
   virtual absl::StatusOr<StateBuffer> extend(const GrowingTensor &needed, int64_t multiple, const StateBuffer &held,
                                              int64_t used) = 0;
+
+  /// The positions before `used` of each tensor. From then on the session writes none before `common`, which is at most `used`, without
+  /// makeWritable(). Its tensors may come back in other memory. Null where copies serve as well or there are no such pages.
+  virtual absl::StatusOr<std::shared_ptr<const StateSnapshot>> snapshot(std::span<HeldTensor> tensors, int64_t common,
+                                                                        int64_t used) = 0;
+
+  /// Tensors in the order of snapshot() that hold the same positions, and have room as it said. Fails where there is not so much memory.
+  virtual absl::StatusOr<std::vector<StateBuffer>> open(const StateSnapshot &snapshot) = 0;
+
+  /// Copies the pages that others may share and that have positions from `first` on. The tensors may come back in other memory. Fails
+  /// where there is not so much, and has changed nothing then.
+  virtual absl::Status makeWritable(std::span<HeldTensor> tensors, int64_t first) = 0;
 
   /// Runs `work`, copies between calls, and waits for what it enqueued.
   virtual absl::Status betweenCalls(absl::FunctionRef<absl::Status()> work) = 0;

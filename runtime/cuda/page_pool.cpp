@@ -19,24 +19,32 @@ absl::Status PagePool::open(CUdevice device) {
       "ask the GPU for its size of pages");
 }
 
-absl::StatusOr<std::vector<CUmemGenericAllocationHandle>> PagePool::take(uint64_t count, std::string_view what) {
-  const Driver &driver = context.driver();
+Page::~Page() { pool.give(handle); }
+
+bool PagePool::takeUnused(CUmemGenericAllocationHandle &page) {
   std::lock_guard lock(mutex);
-  uint64_t kept = std::min<uint64_t>(count, unused.size());
-  std::vector<CUmemGenericAllocationHandle> pages(unused.end() - static_cast<ptrdiff_t>(kept), unused.end());
-  unused.resize(unused.size() - kept);
+  if (unused.empty())
+    return false;
+  page = unused.back();
+  unused.pop_back();
+  return true;
+}
+
+absl::StatusOr<Pages> PagePool::take(uint64_t count, std::string_view what) {
+  const Driver &driver = context.driver();
+  Pages pages;
   bool isTrimmed = false;
   while (pages.size() < count) {
     CUmemGenericAllocationHandle page = 0;
-    CUresult result = driver.cuMemCreate(&page, bytes, &properties, 0);
+    CUresult result = takeUnused(page) ? CUDA_SUCCESS : driver.cuMemCreate(&page, bytes, &properties, 0);
     if (result == CUDA_SUCCESS) {
-      pages.push_back(page);
+      pages.push_back(std::make_shared<Page>(*this, page));
     } else if (result == CUDA_ERROR_OUT_OF_MEMORY && !isTrimmed) { // what calls left may be enough
       driver.cuMemPoolTrimTo(context.pool(), 0);
       isTrimmed = true;
     } else {
-      unused.insert(unused.end(), pages.begin(), pages.end());
-      release();
+      pages.clear();
+      trim();
       return result == CUDA_ERROR_OUT_OF_MEMORY ? context.outOfMemory(count * bytes, what)
                                                 : context.check(result, "create a page of GPU memory");
     }
@@ -44,9 +52,9 @@ absl::StatusOr<std::vector<CUmemGenericAllocationHandle>> PagePool::take(uint64_
   return pages;
 }
 
-void PagePool::give(std::span<const CUmemGenericAllocationHandle> pages) {
+void PagePool::give(CUmemGenericAllocationHandle page) {
   std::lock_guard lock(mutex);
-  unused.insert(unused.end(), pages.begin(), pages.end());
+  unused.push_back(page);
   if (context.isLost())
     release();
 }

@@ -8,6 +8,7 @@
 
 #include "cuda/driver.h"
 
+#include <memory>
 #include <mutex>
 #include <set>
 #include <span>
@@ -16,7 +17,25 @@
 namespace hone::rt::cuda {
 
 class Context;
+class PagePool;
 class PagedRange;
+
+/// A page that goes back to its pool with the last range that has it. Ranges that share one do not write to it.
+class Page {
+public:
+  Page(PagePool &pool, CUmemGenericAllocationHandle handle) : pool(pool), handle(handle) {}
+  Page(const Page &) = delete;
+  Page &operator=(const Page &) = delete;
+  ~Page();
+
+  CUmemGenericAllocationHandle get() const { return handle; }
+
+private:
+  PagePool &pool;
+  CUmemGenericAllocationHandle handle;
+};
+
+using Pages = std::vector<std::shared_ptr<Page>>;
 
 /// Thread-safe. Functions need the context to be current (Context::Scope), but for those that give back. Pages that are given back are
 /// kept for who asks next, and after a fault for nobody: they are the device's, and not the context's, which is lost.
@@ -33,8 +52,7 @@ public:
 
   /// So many pages, of what was given back and of new ones; what was in them is undefined. Fails where the GPU has not so much
   /// memory, `what` it was for in the message, and takes none then.
-  absl::StatusOr<std::vector<CUmemGenericAllocationHandle>> take(uint64_t count, std::string_view what);
-  void give(std::span<const CUmemGenericAllocationHandle> pages);
+  absl::StatusOr<Pages> take(uint64_t count, std::string_view what);
 
   /// Leaves the driver all pages that nobody has; false where there are none.
   bool trim();
@@ -51,6 +69,9 @@ public:
   CUmemAccessDesc access() const { return {properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE}; }
 
 private:
+  friend class Page;
+  bool takeUnused(CUmemGenericAllocationHandle &page);
+  void give(CUmemGenericAllocationHandle page);
   bool release();
 
   Context &context;

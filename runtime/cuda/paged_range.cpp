@@ -77,10 +77,49 @@ bool PagedRange::holds(const GrowingTensor &tensor) const {
   return part != parts.end() && hasSameSizes(part->second.tensor, tensor);
 }
 
-absl::Status PagedRange::extend(int64_t positions) {
-  std::lock_guard lock(owner->pages().changes);
+absl::Status PagedRange::checkUsable() const {
   if (owner->isLost())
     return absl::UnavailableError(cat("cannot go on after the fault of a kernel: ", owner->faultText()));
+  return absl::OkStatus();
+}
+
+size_t PagedRange::wholePages(int64_t positions) const {
+  return static_cast<uint64_t>(positions) * rowBytes / owner->pages().pageBytes();
+}
+
+size_t PagedRange::pagesOf(int64_t positions) const {
+  return divideUp(static_cast<uint64_t>(positions) * rowBytes, owner->pages().pageBytes());
+}
+
+absl::StatusOr<std::shared_ptr<PagedRange>>
+PagedRange::fork(size_t count, absl::FunctionRef<bool(size_t page)> isShared,
+                 absl::FunctionRef<absl::Status(CUdeviceptr to, CUdeviceptr from, uint64_t bytes)> copy) const {
+  std::shared_ptr<PagedRange> other(new PagedRange(owner));
+  other->parts = parts;
+  other->rowBytes = rowBytes;
+  HONE_RETURN_IF_ERROR(other->reserve());
+  std::vector<size_t> copied;
+  {
+    std::lock_guard lock(owner->pages().changes);
+    HONE_RETURN_IF_ERROR(checkUsable());
+    for (size_t i = 0; i < count; ++i)
+      if (!isShared(i))
+        copied.push_back(i);
+    HONE_ASSIGN_OR_RETURN(Pages fresh, owner->pages().take(copied.size(), "a copy of a session's state"));
+    Pages all(pages.begin(), pages.begin() + static_cast<ptrdiff_t>(count));
+    for (size_t i = 0; i < copied.size(); ++i)
+      all[copied[i]] = std::move(fresh[i]);
+    HONE_RETURN_IF_ERROR(other->map(all));
+  }
+  uint64_t page = owner->pages().pageBytes();
+  for (size_t i : copied)
+    HONE_RETURN_IF_ERROR(copy(other->base + i * page, base + i * page, page));
+  return other;
+}
+
+absl::Status PagedRange::extend(int64_t positions) {
+  std::lock_guard lock(owner->pages().changes);
+  HONE_RETURN_IF_ERROR(checkUsable());
   uint64_t page = owner->pages().pageBytes(), count = static_cast<uint64_t>(positions);
   std::string what = cat("a session's state of ", positions, " positions");
   if (count > reserved / rowBytes)
@@ -91,24 +130,21 @@ absl::Status PagedRange::extend(int64_t positions) {
   uint64_t wanted = divideUp(count * rowBytes, page);
   if (wanted <= pages.size())
     return absl::OkStatus();
-  HONE_ASSIGN_OR_RETURN(std::vector<CUmemGenericAllocationHandle> fresh,
-                        owner->pages().take(wanted - pages.size(), what));
+  HONE_ASSIGN_OR_RETURN(Pages fresh, owner->pages().take(wanted - pages.size(), what));
   return map(fresh);
 }
 
-/// Maps pages after those that are there, or gives all of them back.
-absl::Status PagedRange::map(std::span<const CUmemGenericAllocationHandle> fresh) {
+/// Maps pages after those that are there, or none of them.
+absl::Status PagedRange::map(std::span<const std::shared_ptr<Page>> fresh) {
   constexpr std::string_view what = "map GPU memory for the state of a session";
   const Driver &driver = owner->driver();
   uint64_t page = owner->pages().pageBytes();
   size_t before = pages.size();
   absl::Status status;
   for (size_t i = 0; status.ok() && i < fresh.size(); ++i) {
-    status = owner->check(driver.cuMemMap(base + pages.size() * page, page, 0, fresh[i], 0), what);
+    status = owner->check(driver.cuMemMap(base + pages.size() * page, page, 0, fresh[i]->get(), 0), what);
     if (status.ok())
       pages.push_back(fresh[i]);
-    else
-      owner->pages().give(fresh.subspan(i));
   }
   CUmemAccessDesc access = owner->pages().access();
   if (status.ok())
@@ -123,7 +159,6 @@ void PagedRange::unmap(size_t kept) {
   uint64_t page = owner->pages().pageBytes();
   for (size_t i = kept; i < pages.size(); ++i)
     owner->driver().cuMemUnmap(base + i * page, page);
-  owner->pages().give(std::span(pages).subspan(kept));
   pages.resize(kept);
 }
 

@@ -9,6 +9,8 @@
 #include "core/state_memory.h"
 #include "cuda/context.h"
 
+#include "absl/functional/function_ref.h"
+
 #include <map>
 
 namespace hone::rt::cuda {
@@ -35,6 +37,20 @@ public:
   /// Has room for so many positions afterwards. Fails where the GPU has not so much memory, and is as it was then.
   absl::Status extend(int64_t positions);
 
+  /// Those whose bytes all belong to positions before this one, and those that have any of them.
+  size_t wholePages(int64_t positions) const;
+  size_t pagesOf(int64_t positions) const;
+
+  size_t pageCount() const { return pages.size(); }
+  /// Whether another range has that page, too.
+  bool sharesPage(size_t page) const { return pages[page].use_count() > 1; }
+
+  /// Other addresses for the same tensors, where the first `count` pages are. Those that `isShared` names are this range's own; the others
+  /// hold what this range has there once the copies that `copy` enqueues are done. Fails where the GPU has not so much memory.
+  absl::StatusOr<std::shared_ptr<PagedRange>>
+  fork(size_t count, absl::FunctionRef<bool(size_t page)> isShared,
+       absl::FunctionRef<absl::Status(CUdeviceptr to, CUdeviceptr from, uint64_t bytes)> copy) const;
+
   /// Unmaps everything, and gives pages and addresses back. Called by the pool.
   void giveBack();
 
@@ -49,7 +65,8 @@ private:
 
   explicit PagedRange(std::shared_ptr<Context> context) : owner(std::move(context)) {}
   absl::Status reserve();
-  absl::Status map(std::span<const CUmemGenericAllocationHandle> fresh);
+  absl::Status checkUsable() const;
+  absl::Status map(std::span<const std::shared_ptr<Page>> fresh);
   void unmap(size_t kept);
 
   std::shared_ptr<Context> owner;
@@ -57,7 +74,7 @@ private:
   uint64_t rowBytes = 0;
   CUdeviceptr base = 0;
   uint64_t reserved = 0; // bytes
-  std::vector<CUmemGenericAllocationHandle> pages;
+  Pages pages;
 };
 
 } // namespace hone::rt::cuda

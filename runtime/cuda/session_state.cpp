@@ -11,6 +11,38 @@
 #include <algorithm>
 
 namespace hone::rt::cuda {
+namespace {
+
+/// Ranges that no session writes to, and which of them each tensor is in.
+struct RangeSnapshot final : StateSnapshot {
+  struct Part {
+    GrowingTensor tensor;
+    size_t range;
+  };
+
+  std::vector<std::shared_ptr<PagedRange>> ranges;
+  std::vector<Part> parts;
+  int64_t common; // positions whose whole pages are shared
+};
+
+std::shared_ptr<PagedRange> rangeHolding(const StateBuffer &buffer) {
+  return std::static_pointer_cast<PagedRange>(buffer.owner);
+}
+
+/// The ranges that tensors are in, each once.
+std::vector<std::shared_ptr<PagedRange>> rangesOf(std::span<const HeldTensor> tensors) {
+  std::vector<std::shared_ptr<PagedRange>> ranges;
+  for (const HeldTensor &held : tensors)
+    if (std::shared_ptr<PagedRange> range = rangeHolding(held.buffer); std::ranges::find(ranges, range) == ranges.end())
+      ranges.push_back(std::move(range));
+  return ranges;
+}
+
+StateBuffer bufferIn(const std::shared_ptr<PagedRange> &range, const GrowingTensor &tensor) {
+  return {range->view(tensor), range};
+}
+
+} // namespace
 
 SessionState::SessionState(Queue &queue, std::shared_ptr<Stream> stream) : queue(queue), moveTable(std::move(stream)) {}
 
@@ -101,13 +133,77 @@ absl::StatusOr<std::shared_ptr<PagedRange>> SessionState::rangeOf(const GrowingT
 
 absl::StatusOr<StateBuffer> SessionState::extend(const GrowingTensor &needed, int64_t, const StateBuffer &held,
                                                  int64_t) {
-  auto range = std::static_pointer_cast<PagedRange>(held.owner);
+  std::shared_ptr<PagedRange> range = rangeHolding(held);
   if (!range) {
     HONE_ASSIGN_OR_RETURN(range, rangeOf(needed));
   }
   HONE_RETURN_IF_ERROR(range->extend(needed.sizes[needed.axis]));
-  hone_tensor view = range->view(needed);
-  return StateBuffer{view, std::move(range)};
+  return bufferIn(range, needed);
+}
+
+absl::StatusOr<std::shared_ptr<PagedRange>> SessionState::fork(const PagedRange &range, size_t count,
+                                                               absl::FunctionRef<bool(size_t page)> isShared) {
+  return range.fork(count, isShared, [&](CUdeviceptr to, CUdeviceptr from, uint64_t bytes) {
+    return queue.copy(reinterpret_cast<void *>(to), reinterpret_cast<const void *>(from), bytes);
+  });
+}
+
+absl::StatusOr<std::shared_ptr<const StateSnapshot>> SessionState::snapshot(std::span<HeldTensor> tensors,
+                                                                            int64_t common, int64_t used) {
+  std::vector<std::shared_ptr<PagedRange>> ranges = rangesOf(tensors);
+  if (std::ranges::all_of(ranges, [&](const auto &range) { return range->wholePages(common) == 0; }))
+    return nullptr;
+  auto made = std::make_shared<RangeSnapshot>();
+  made->common = common;
+  for (const std::shared_ptr<PagedRange> &range : ranges) {
+    size_t shared = range->wholePages(common);
+    HONE_ASSIGN_OR_RETURN(std::shared_ptr<PagedRange> copy,
+                          fork(*range, range->pagesOf(used), [&](size_t page) { return page < shared; }));
+    made->ranges.push_back(std::move(copy));
+  }
+  for (const HeldTensor &held : tensors) {
+    auto range = std::ranges::find(ranges, rangeHolding(held.buffer));
+    made->parts.push_back({held.tensor, static_cast<size_t>(range - ranges.begin())});
+  }
+  return made;
+}
+
+absl::StatusOr<std::vector<StateBuffer>> SessionState::open(const StateSnapshot &snapshot) {
+  const auto &given = static_cast<const RangeSnapshot &>(snapshot);
+  std::vector<std::shared_ptr<PagedRange>> ranges;
+  for (const std::shared_ptr<PagedRange> &range : given.ranges) {
+    size_t whole = range->wholePages(given.common);
+    HONE_ASSIGN_OR_RETURN(std::shared_ptr<PagedRange> own,
+                          fork(*range, range->pageCount(), [&](size_t page) { return page < whole; }));
+    ranges.push_back(std::move(own));
+  }
+  shared = ranges.front(); // where slots that are planned and were never appended to find it
+  std::vector<StateBuffer> buffers;
+  for (const RangeSnapshot::Part &part : given.parts)
+    buffers.push_back(bufferIn(ranges[part.range], part.tensor));
+  return buffers;
+}
+
+absl::Status SessionState::makeWritable(std::span<HeldTensor> tensors, int64_t first) {
+  for (const std::shared_ptr<PagedRange> &range : rangesOf(tensors)) {
+    auto stays = [&, whole = range->wholePages(first)](size_t page) {
+      return page < whole || !range->sharesPage(page);
+    };
+    size_t page = 0;
+    while (page < range->pageCount() && stays(page))
+      ++page;
+    if (page == range->pageCount())
+      continue;
+    std::shared_ptr<PagedRange> own;
+    HONE_RETURN_IF_ERROR(queue.betweenCalls([&]() -> absl::Status {
+      HONE_ASSIGN_OR_RETURN(own, fork(*range, range->pageCount(), stays));
+      return absl::OkStatus();
+    }));
+    for (HeldTensor &held : tensors)
+      if (held.buffer.owner == range)
+        held.buffer = bufferIn(own, held.tensor);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status SessionState::betweenCalls(absl::FunctionRef<absl::Status()> work) { return queue.betweenCalls(work); }

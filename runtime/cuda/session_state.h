@@ -28,6 +28,10 @@ public:
   void plan(std::vector<GrowingTensor> tensors) override;
   absl::StatusOr<StateBuffer> extend(const GrowingTensor &needed, int64_t multiple, const StateBuffer &held,
                                      int64_t used) override;
+  absl::StatusOr<std::shared_ptr<const StateSnapshot>> snapshot(std::span<HeldTensor> tensors, int64_t common,
+                                                                int64_t used) override;
+  absl::StatusOr<std::vector<StateBuffer>> open(const StateSnapshot &snapshot) override;
+  absl::Status makeWritable(std::span<HeldTensor> tensors, int64_t first) override;
   absl::Status betweenCalls(absl::FunctionRef<absl::Status()> work) override;
   bool keepsRoom() const override { return false; }
 
@@ -40,6 +44,8 @@ private:
   static Moves planMoves(std::span<const Positions> tensors, std::span<const PositionMove> moves);
   absl::StatusOr<StateBuffer> create(hone_dtype dtype, std::span<const int64_t> sizes);
   absl::StatusOr<std::shared_ptr<PagedRange>> rangeOf(const GrowingTensor &tensor);
+  absl::StatusOr<std::shared_ptr<PagedRange>> fork(const PagedRange &range, size_t count,
+                                                   absl::FunctionRef<bool(size_t page)> isShared);
 
   Queue &queue;
   std::vector<GrowingTensor> planned;

@@ -93,13 +93,13 @@ class Batch {
 public:
   explicit Batch(const GenerationOptions &options) : options(options) {}
 
-  absl::Status readPrompts(const Session &like, std::span<const std::vector<int64_t>> prompts,
+  absl::Status readPrompts(Session &like, std::span<const std::vector<int64_t>> prompts,
                            const sampling::SamplingOptions &sampling, std::span<Speculation *const> drafts);
   absl::Status write();
   BatchTexts finish();
 
 private:
-  absl::StatusOr<std::unique_ptr<Session>> readPrompt(const Session &like, std::span<const int64_t> prompt,
+  absl::StatusOr<std::unique_ptr<Session>> readPrompt(Session &like, std::span<const int64_t> prompt,
                                                       BatchedText &text);
   absl::Status pass(LanguageModel &model);
   absl::Status dropEnded();
@@ -113,7 +113,7 @@ private:
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 };
 
-absl::StatusOr<std::unique_ptr<Session>> Batch::readPrompt(const Session &like, std::span<const int64_t> prompt,
+absl::StatusOr<std::unique_ptr<Session>> Batch::readPrompt(Session &like, std::span<const int64_t> prompt,
                                                            BatchedText &text) {
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<Session> own, like.fork());
   HONE_ASSIGN_OR_RETURN(LanguageModel model, LanguageModel::over(*own));
@@ -125,7 +125,7 @@ absl::StatusOr<std::unique_ptr<Session>> Batch::readPrompt(const Session &like, 
   return own;
 }
 
-absl::Status Batch::readPrompts(const Session &like, std::span<const std::vector<int64_t>> prompts,
+absl::Status Batch::readPrompts(Session &like, std::span<const std::vector<int64_t>> prompts,
                                 const sampling::SamplingOptions &sampling, std::span<Speculation *const> drafts) {
   std::vector<std::unique_ptr<Session>> own;
   for (size_t i = 0; i < prompts.size(); ++i) {
@@ -229,7 +229,7 @@ absl::Status checkDrafts(std::span<Speculation *const> drafts) {
 
 } // namespace
 
-absl::StatusOr<BatchTexts> generateBatch(const Session &session, std::span<const std::vector<int64_t>> prompts,
+absl::StatusOr<BatchTexts> generateBatch(Session &session, std::span<const std::vector<int64_t>> prompts,
                                          const GenerationOptions &options, const sampling::SamplingOptions &sampling,
                                          std::span<Speculation *const> drafts) {
   HONE_RETURN_IF_ERROR(checkDrafts(drafts));

@@ -20,7 +20,7 @@ struct BatchTexts {
 /// sessions of their own, which are then joined; what a text drafts, and how much, is its own affair, and a pass is as wide as the widest draft.
 /// `session`, of the model and without context, is not changed. `drafts` has those of each text, or is empty. Fails where the entry does not
 /// take sequences of different lengths, and for drafts of a model or of trees.
-absl::StatusOr<BatchTexts> generateBatch(const Session &session, std::span<const std::vector<int64_t>> prompts,
+absl::StatusOr<BatchTexts> generateBatch(Session &session, std::span<const std::vector<int64_t>> prompts,
                                          const GenerationOptions &options, const sampling::SamplingOptions &sampling,
                                          std::span<Speculation *const> drafts);
 

@@ -163,8 +163,10 @@ HONE_API hone_status hone_session_restore(hone_session *session, const hone_chec
 /// Null is nothing. Before or after the session is closed.
 HONE_API void hone_checkpoint_free(hone_checkpoint *checkpoint);
 
-/// Another session of the same entry, with a copy of the state, the context and the options: two that begin alike read a prompt once.
-HONE_API hone_status hone_session_fork(const hone_session *session, hone_session **fork);
+/// Another session of the same entry, with a copy of the state, the context and the options: two that begin alike read a prompt once. Keys and
+/// values of the positions that they have in common are shared, page by page, until either session writes there. Sessions that are forked
+/// while this one does not go on all share one copy.
+HONE_API hone_status hone_session_fork(hone_session *session, hone_session **fork);
 
 /// A session whose sequences are copies of those of others, of the same module and entry and without context, one after the other: each goes
 /// on from its own length. For entries that take sequences of different lengths.

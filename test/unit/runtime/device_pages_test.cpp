@@ -115,6 +115,28 @@ TEST_F(DevicePages, GoToTheNextSession) {
          "0026\"pages\": {\"reservations\": 3, \"created\": 3, \"released\": 0, \"mapped\": 6, \"unmapped\": 4}");
 }
 
+TEST_F(DevicePages, AreSharedByForksUntilTheyAreWritten) {
+  TemporaryFolder temporary;
+  std::string report = temporary.file("report.json");
+  auto run = [&] {
+    Model model;
+    auto first = model.open();
+    std::string text =
+        feed(*first, {1, 2, 3, 1, 1}) + feed(*first, {1, 1, 1, 1, 1, 1, 1, 1}); // three pages and a position
+    auto second = *first->fork(),
+         third = *first->fork(); // the fourth page is copied: for what they share, and for each
+    text += feed(*second, {1}) + feed(*third, {2}) + feed(*first, {3});
+    if (!first->state().truncate(2).ok() ||
+        !second->state().truncate(9).ok()) // copy what they had of three pages, and of one
+      return std::string("cannot truncate");
+    text += feed(*first, {5}) + feed(*second, {6}) + feed(*third, {7});
+    return text + counted(report, "pages");
+  };
+  // Sums modulo 8. 4 + 1 + 1 + 1 pages, of which one is free again before four are copied.
+  expect("HONE_EMULATED_REPORT", report, run,
+         "00123021\"pages\": {\"reservations\": 6, \"created\": 10, \"released\": 0");
+}
+
 TEST_F(DevicePages, ThatAreMissingLeaveTheSessionAsItWas) {
   std::string memory = std::to_string(int64_t{20} << 20);
   auto message = [] {

@@ -11,6 +11,7 @@ namespace {
 
 using rt::GrowingTensor;
 using rt::cuda::Context;
+using rt::cuda::CUdeviceptr;
 using rt::cuda::PagedRange;
 using testing::HasSubstr;
 
@@ -68,6 +69,33 @@ TEST_F(PagedRanges, GrowWhereTheyAre) {
   EXPECT_EQ(range->view(kKeys).sizes[1], 2 * kPage / kRecord);
   ASSERT_EQ(messageOf(range->extend(5)), "OK");
   EXPECT_EQ(range->view(kKeys).sizes[1], 2 * kPage / kRecord) << "it does not shrink";
+}
+
+TEST_F(PagedRanges, ShareWholePagesWithForks) {
+  constexpr int64_t kPositions = 2 * kPage / kRecord + 1;
+  ASSERT_EQ(messageOf(range->extend(kPositions)), "OK");
+  EXPECT_EQ(range->wholePages(kPositions), 2u);
+  EXPECT_EQ(range->pagesOf(kPositions), 3u);
+  std::vector<CUdeviceptr> copied;
+  auto copy = [&](CUdeviceptr, CUdeviceptr from, uint64_t bytes) {
+    copied.push_back(from);
+    EXPECT_EQ(bytes, static_cast<uint64_t>(kPage));
+    return absl::OkStatus();
+  };
+  auto fork = range->fork(3, [](size_t page) { return page < 2; }, copy);
+  ASSERT_TRUE(fork.ok()) << messageOf(fork);
+  auto base = reinterpret_cast<CUdeviceptr>(range->view(kKeys).data);
+  EXPECT_THAT(copied, testing::ElementsAre(base + 2 * kPage));
+  EXPECT_NE((*fork)->view(kKeys).data, range->view(kKeys).data);
+  EXPECT_EQ((*fork)->view(kKeys).sizes[1], range->view(kKeys).sizes[1]);
+  EXPECT_TRUE((*fork)->holds(kValues));
+  for (size_t page = 0; page < 3; ++page)
+    EXPECT_EQ(range->sharesPage(page), page < 2) << page;
+  ASSERT_EQ(messageOf((*fork)->extend(kPositions + kPage / kRecord + 1)), "OK");
+  EXPECT_EQ((*fork)->pageCount(), 4u);
+  EXPECT_EQ(range->pageCount(), 3u);
+  *fork = nullptr;
+  EXPECT_FALSE(range->sharesPage(0));
 }
 
 TEST_F(PagedRanges, StayAsTheyWereBeyondTheGpusMemory) {

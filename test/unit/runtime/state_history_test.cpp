@@ -7,7 +7,7 @@
 #include "core/state.h"
 #include "support.h"
 
-#include <cstring>
+#include <fstream>
 #include <random>
 
 namespace hone::test {
@@ -45,7 +45,7 @@ protected:
     for (int64_t head = 0, i = 0; head < batch * kHeads; ++head)
       for (int64_t name : names) {
         int64_t sequence = sequences[static_cast<size_t>(head / kHeads)];
-        std::mt19937 random(static_cast<unsigned>((name * 16 + sequence) * kHeads + head % kHeads));
+        std::minstd_rand random(static_cast<unsigned>((name * 16 + sequence) * kHeads + head % kHeads + 1));
         for (int64_t d = 0; d < kSize; ++d, ++i)
           if (auto number = static_cast<float>(random() % 4096) / 512 - 3; dtype == HONE_F32)
             fresh->as<float>()[static_cast<size_t>(i)] = number;
@@ -99,15 +99,6 @@ protected:
 
   static absl::Status copyOf(rt::State &to, const std::vector<const rt::State *> &from) { return to.copyFrom(from); }
 
-  /// Some of 0 … count - 1.
-  static std::vector<int64_t> someOf(std::mt19937 &random, size_t count) {
-    std::vector<int64_t> some;
-    for (size_t i = 0; i < count; ++i)
-      if (random() % 3 != 0)
-        some.push_back(static_cast<int64_t>(i));
-    return some;
-  }
-
   std::vector<int64_t> sequences = {0, 1}; // of what is appended
   io::TensorInfo info;
 };
@@ -153,105 +144,121 @@ TEST_P(StateHistory, ReturnsToCheckpointsUntilTheirPositionsGo) {
   EXPECT_THAT(messageOf(other->restore(*first)), HasSubstr("of another session"));
 }
 
-TEST_P(StateHistory, AnythingAtAll) {
-  for (unsigned seed = 0; seed < 20; ++seed) {
+/// A state, what it should hold of each sequence, and one of its checkpoints with the same.
+struct Member {
+  std::unique_ptr<rt::State> state;
+  std::vector<std::vector<int64_t>> names = std::vector<std::vector<int64_t>>(kBatch);
+  std::optional<std::pair<std::shared_ptr<const rt::Checkpoint>, std::vector<std::vector<int64_t>>>> point;
+};
+
+/// Drops positions from the end, of all sequences alike or of each in its own way.
+static void truncateAny(Member &member, std::mt19937 &random) {
+  bool alike = random() % 2 == 0;
+  std::vector<int64_t> lengths;
+  auto longest = static_cast<size_t>(member.state->length());
+  size_t common = random() % (longest + 1);
+  for (std::vector<int64_t> &own : member.names) {
+    own.resize(alike ? std::min(own.size(), common) : random() % (own.size() + 1));
+    lengths.push_back(std::ssize(own));
+  }
+  absl::Status status =
+      alike ? member.state->truncate(static_cast<int64_t>(common)) : member.state->truncateEach(std::move(lengths));
+  ASSERT_EQ(messageOf(status), "OK");
+}
+
+/// Keeps some of the positions of the last call, `fresh`.
+static void keepAny(Member &member, std::span<const int64_t> fresh, std::mt19937 &random) {
+  bool alike = random() % 2 == 0;
+  std::vector<std::vector<int64_t>> kept(kBatch);
+  for (size_t i = 0; i < kept.size(); ++i) {
+    if (i > 0 && alike) {
+      kept[i] = kept[0];
+    } else {
+      for (int64_t number = 0; number < std::ssize(fresh); ++number)
+        if (random() % 3 != 0)
+          kept[i].push_back(number);
+    }
+    for (int64_t number : kept[i])
+      member.names[i].push_back(fresh[static_cast<size_t>(number)]);
+  }
+  ASSERT_EQ(messageOf(alike ? member.state->keep(kept[0]) : member.state->keepEach(kept)), "OK");
+}
+
+/// Of several states that begin as forks of one another, each is what was done to it alone. Some begin with enough positions to share pages.
+TEST_P(StateHistory, ForksGoTheirOwnWays) {
+  for (unsigned seed = 0; seed < 24; ++seed) {
     std::mt19937 random(seed);
-    auto state = begin();
-    std::vector<int64_t> names;
-    std::optional<std::pair<std::shared_ptr<const rt::Checkpoint>, std::vector<int64_t>>> point;
-    int64_t next = 0;
-    for (int step = 0; step < 40; ++step) {
-      std::vector<int64_t> fresh(1 + random() % (random() % 4 == 0 ? 90 : 8));
+    std::vector<Member> family(1);
+    family[0].state = begin();
+    bool isLong = seed % 8 == 0;
+    for (int64_t step = 0, next = 0; step < (isLong ? 12 : 40); ++step) {
+      Member &member = family[random() % family.size()];
+      std::vector<int64_t> fresh(isLong && step == 0 ? 2200 : 1 + random() % (random() % 4 == 0 ? 90 : 8));
       std::iota(fresh.begin(), fresh.end(), next);
-      next += static_cast<int64_t>(fresh.size());
-      switch (random() % 6) {
+      next += std::ssize(fresh);
+      switch (member.state->length() == 0 ? 6 : random() % 8) {
       case 0: // a call that fails
-        append(*state, fresh);
-        state->rollback();
+        append(*member.state, fresh);
+        member.state->rollback();
         break;
       case 1:
-        names.resize(random() % (names.size() + 1));
-        ASSERT_EQ(messageOf(state->truncate(static_cast<int64_t>(names.size()))), "OK");
+        ASSERT_NO_FATAL_FAILURE(truncateAny(member, random));
         break;
       case 2:
-        point = {state->checkpoint(), names};
+        member.point = {member.state->checkpoint(), member.names};
         break;
       case 3:
-        if (point && state->restore(*point->first).ok())
-          names = point->second;
+        if (member.point && member.state->restore(*member.point->first).ok())
+          member.names = member.point->second;
         break;
-      case 4: {
-        auto copy = begin();
-        ASSERT_EQ(messageOf(copyOf(*copy, {state.get()})), "OK");
-        expectOnly(*state, names);
-        state = std::move(copy);
+      case 4:
+      case 5: {
+        Member fork = {begin(), member.names, std::nullopt};
+        ASSERT_EQ(messageOf(fork.state->forkFrom(*member.state)), "OK");
+        if (family.size() < 4)
+          family.push_back(std::move(fork));
+        else
+          family[random() % family.size()] = std::move(fork);
         break;
       }
-      default: {
-        feed(*state, fresh);
-        std::vector<int64_t> kept = someOf(random, fresh.size());
-        ASSERT_EQ(messageOf(state->keep(kept)), "OK");
-        for (int64_t number : kept)
-          names.push_back(fresh[static_cast<size_t>(number)]);
+      default:
+        feed(*member.state, fresh);
+        ASSERT_NO_FATAL_FAILURE(keepAny(member, fresh, random));
       }
-      }
-      ASSERT_NO_FATAL_FAILURE(expectOnly(*state, names)) << "step " << step << " of seed " << seed;
+      for (const Member &each : family)
+        ASSERT_NO_FATAL_FAILURE(expectOnlyEach(*each.state, each.names)) << "step " << step << " of seed " << seed;
     }
   }
 }
 
-TEST_P(StateHistory, SequencesGoTheirOwnWays) {
-  for (unsigned seed = 0; seed < 20; ++seed) {
-    std::mt19937 random(seed);
-    auto state = begin();
-    std::vector<std::vector<int64_t>> names(kBatch);
-    std::optional<std::pair<std::shared_ptr<const rt::Checkpoint>, std::vector<std::vector<int64_t>>>> point;
-    for (int64_t step = 0, next = 0; step < 40; ++step) {
-      std::vector<int64_t> fresh(1 + random() % (random() % 4 == 0 ? 90 : 8));
-      std::iota(fresh.begin(), fresh.end(), next);
-      next += std::ssize(fresh);
-      switch (state->length() == 0 ? 6 : random() % 7) {
-      case 0: // a call that fails
-        append(*state, fresh);
-        state->rollback();
-        break;
-      case 1: {
-        std::vector<int64_t> lengths;
-        for (std::vector<int64_t> &own : names)
-          lengths.push_back(static_cast<int64_t>(random() % (own.size() + 1)));
-        ASSERT_EQ(messageOf(state->truncateEach(lengths)), "OK");
-        for (size_t i = 0; i < names.size(); ++i)
-          names[i].resize(static_cast<size_t>(lengths[i]));
-        break;
-      }
-      case 2:
-        point = {state->checkpoint(), names};
-        break;
-      case 3:
-        if (point && state->restore(*point->first).ok())
-          names = point->second;
-        break;
-      case 4: {
-        auto copy = begin();
-        ASSERT_EQ(messageOf(copyOf(*copy, {state.get()})), "OK");
-        ASSERT_NO_FATAL_FAILURE(expectOnlyEach(*state, names));
-        state = std::move(copy);
-        break;
-      }
-      default: {
-        feed(*state, fresh);
-        std::vector<std::vector<int64_t>> kept(kBatch);
-        for (size_t i = 0; i < kept.size(); ++i) {
-          kept[i] = someOf(random, fresh.size());
-          for (int64_t number : kept[i])
-            names[i].push_back(fresh[static_cast<size_t>(number)]);
-        }
-        ASSERT_EQ(messageOf(state->keepEach(kept)), "OK");
-      }
-      }
-      ASSERT_NO_FATAL_FAILURE(expectOnlyEach(*state, names)) << "step " << step << " of seed " << seed;
-    }
+/// Bytes of this process's memory that belong to no file: allocations, and what was copied as it was written to.
+static int64_t anonymousBytes() {
+  std::ifstream file("/proc/self/smaps_rollup");
+  std::string word;
+  while (file >> word && word != "Anonymous:")
+    continue;
+  int64_t kibibytes = 0;
+  file >> kibibytes;
+  return kibibytes * 1024;
+}
+
+TEST_P(StateHistory, ForksShareTheirPages) {
+  auto state = begin();
+  std::vector<int64_t> names(20000);
+  std::iota(names.begin(), names.end(), 0);
+  for (int64_t part = 0; part < 4; ++part)
+    feed(*state, std::span(names).subspan(static_cast<size_t>(5000 * part), 5000));
+  hone_tensor held = append(*state, std::vector<int64_t>{0});
+  state->rollback();
+  int64_t bytes = kBatch * held.strides[0] * (info.bits != 0 ? 1 : io::dtypeBytes(info.dtype)) * 20000 / held.sizes[2];
+  int64_t before = anonymousBytes();
+  std::vector<std::unique_ptr<rt::State>> forks;
+  for (int64_t i = 0; i < 8; ++i) {
+    forks.push_back(begin());
+    ASSERT_EQ(messageOf(forks.back()->forkFrom(*state)), "OK");
+    feed(*forks.back(), std::vector<int64_t>{i});
   }
+  EXPECT_LT(anonymousBytes() - before, 2 * bytes) << "of 8 copies";
 }
 
 TEST_P(StateHistory, JoinsSequencesOfSeveral) {
