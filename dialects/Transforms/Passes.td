@@ -7,6 +7,7 @@
 #define HONE_TRANSFORMS_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
+include "Transforms/AttentionPasses.td"
 
 def Decompose : Pass<"hone-decompose"> {
   let summary = "Rewrite hone operations into linalg, tensor, arith and math";

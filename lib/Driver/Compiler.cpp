@@ -74,6 +74,8 @@ LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPa
   if (failed(addRewrites(options, pm, loc)) || failed(addSparsification(options, pm, loc)))
     return failure();
   // Of the model as it is rewritten:
+  if (options.attention.isAsked())
+    pm.addPass(createSparsifyAttention(options.attention.pass));
   if (options.speculation.drafts == "batch")
     pm.addPass(createSeparateSequences());
   if (options.speculation.drafts == "tree")

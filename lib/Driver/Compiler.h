@@ -6,6 +6,7 @@
 #ifndef HONE_LIB_DRIVER_COMPILER_H
 #define HONE_LIB_DRIVER_COMPILER_H
 
+#include "Options/Attention.h"
 #include "Options/Compression.h"
 #include "Options/Draft.h"
 #include "Options/Gradients.h"
@@ -31,6 +32,7 @@ struct CompileOptions {
   StorageOptions storage;
   StateOptions state;
   DraftOptions draft;
+  AttentionOptions attention;
   GradientOptions gradients;
   SpeculationOptions speculation;
   OutputOptions outputs;
