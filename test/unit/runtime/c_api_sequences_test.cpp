@@ -31,7 +31,7 @@ TEST(CApiSequences, KeepTheirOwnAndJoin) {
     return status;
   };
   ASSERT_EQ(feed(session, 2, {1, 2, 3, 4, 5, 6}), HONE_OK);
-  const int64_t numbers[] = {0, 2, 1}, lengths[] = {1, 1};
+  const int64_t numbers[] = {0, 2, 1}, lengths[] = {1, 1, 1};
   const size_t counts[] = {2, 1}, tooMany[] = {4, 1};
   EXPECT_EQ(hone_session_keep_each(session, numbers, counts, 1), HONE_INVALID);
   EXPECT_EQ(hone_session_keep_each(session, nullptr, tooMany, 2), HONE_INVALID);
