@@ -13,7 +13,8 @@
 
 include "Hone/HoneOpBase.td"
 
-def Hone_StateOp : Hone_Op<"state", [Symbol, HasParent<"::mlir::ModuleOp">]> {
+def Hone_StateOp : Hone_Op<"state", [Symbol, HasParent<"::mlir::ModuleOp">,
+                                     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "what a session remembers between calls";
   let description = [{
     *Meaning.* Declares the state `sym_name`, whose values have the type `!hone.kv<@sym_name>`. It has the tensors `slots`, which
@@ -23,6 +24,7 @@ def Hone_StateOp : Hone_Op<"state", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     *Constraints.*
 
     - C1. No two slots have the same name.
+    - C2. What a slot begins with is a `hone.param` of its type.
 
     *Example.*
     ```mlir
@@ -35,6 +37,8 @@ def Hone_StateOp : Hone_Op<"state", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   let extraClassDeclaration = [{
     /// Slot number `slot`, one of them.
     ::hone::SlotAttr getSlotAttr(uint64_t slot) { return ::llvm::cast<::hone::SlotAttr>(getSlots()[slot]); }
+    /// Whether a slot begins with the parameter of that name.
+    bool beginsWith(::llvm::StringRef param);
     /// The state that values of this type have, for an operation of its module; null where there is none.
     static StateOp lookup(::mlir::Operation *from, KvType type);
   }];
@@ -107,7 +111,7 @@ def Hone_KvReplaceOp : Hone_KvOp<"kv_replace", [AllTypesMatch<["state", "next"]>
 def Hone_KvViewOp : Hone_KvOp<"kv_view"> {
   let summary = "a slot of the state";
   let description = [{
-    *Meaning.* Slot number `slot` of `state`. One that does not grow is zeros before the first call replaces it.
+    *Meaning.* Slot number `slot` of `state`. One that does not grow is its beginning, or zeros, before the first call replaces it.
 
     *Constraints.*
 

@@ -31,24 +31,32 @@ def Hone_SlotAttr : AttrDef<Hone_Dialect, "Slot"> {
   let summary = "one tensor of a session's state";
   let description = [{
     *Meaning.* A slot called `name` whose tensor has the type `type` and grows along the dimension `axis`; without an axis it is replaced as
-    a whole.
+    a whole. One with a `beginning` holds the value of that parameter until it is replaced; others of that kind begin as zeros.
 
     *Constraints.*
 
     - C1. `name` is not empty.
     - C2. `axis` is a dimension of `type`.
     - C3. The dimension `axis` of `type` is dynamic.
+    - C4. A slot with a `beginning` has no axis.
 
     *Example.*
     ```mlir
     hone.state @kv [#hone.slot<"layers.0.key", tensor<?x4x?x64xf32>, axis = 2>]
+    hone.param @gain : tensor<2xf32> = dense<1.0> : tensor<2xf32>
+    hone.state @training [#hone.slot<"gain", tensor<2xf32> = @gain>]
     ```
   }];
   let parameters = (ins
     StringRefParameter<"what messages and manifests call it">:$name,
     "::mlir::RankedTensorType":$type,
-    OptionalParameter<"::std::optional<int64_t>">:$axis);
-  let assemblyFormat = "`<` $name `,` $type (`,` `axis` `=` $axis^)? `>`";
+    OptionalParameter<"::std::optional<int64_t>">:$axis,
+    OptionalParameter<"::mlir::FlatSymbolRefAttr">:$beginning);
+  let builders = [AttrBuilder<(ins "::llvm::StringRef":$name, "::mlir::RankedTensorType":$type,
+                                   "::std::optional<int64_t>":$axis), [{
+    return $_get($_ctxt, name, type, axis, ::mlir::FlatSymbolRefAttr());
+  }]>];
+  let assemblyFormat = "`<` $name `,` $type (`=` $beginning^)? (`,` `axis` `=` $axis^)? `>`";
   let genVerifyDecl = 1;
 }
 

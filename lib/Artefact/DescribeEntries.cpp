@@ -133,6 +133,8 @@ static FailureOr<io::TensorInfo> describeSlot(StateOp state, SlotAttr slot, cons
                              << "'";
   info.dtype = *dtype;
   info.appendAxis = slot.getAxis();
+  if (FlatSymbolRefAttr beginning = slot.getBeginning())
+    info.beginning = getTensorName(SymbolTable::lookupNearestSymbolFrom<ParamOp>(state, beginning), /*number=*/0);
   for (auto [dim, size] : llvm::enumerate(type.getShape())) {
     bool grows = info.appendAxis == static_cast<int64_t>(dim), isKnown = !ShapedType::isDynamic(size);
     if (!grows && !isKnown && dim != 0)

@@ -221,6 +221,7 @@ absl::Status Module::openWeights() {
   HONE_RETURN_IF_ERROR(io::takeSignature(layout, io::signatureOf(weightFile.tensors()), weights));
   if (profile)
     profile->setWeights(weightFile.allBytes());
+  HONE_RETURN_IF_ERROR(checkBeginnings());
   return checkWeightAddresses();
 }
 
@@ -360,7 +361,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::create(std::shared_ptr<const M
 Session::Session(std::shared_ptr<const Module> module, Module::Entry entry, std::unique_ptr<Memory> scratch)
     : owner(std::move(module)), target(entry), scratch(std::move(scratch)),
       memory(owner->description.slotsOf(*entry.info),
-             this->scratch->queue ? this->scratch->queue->stateMemory() : hostStateMemory()) {}
+             this->scratch->queue ? this->scratch->queue->stateMemory() : hostStateMemory(),
+             Module::beginningsOf(owner, *entry.info)) {}
 
 /// The context input of that name; fails with the names that there are.
 static absl::StatusOr<const io::TensorInfo *> findContext(const io::EntryInfo &entry, std::string_view name) {

@@ -56,6 +56,8 @@ private:
   absl::Status checkFiles() const;
   absl::Status openWeights();
   absl::Status checkWeightAddresses() const;
+  absl::Status checkBeginnings() const;
+  static std::vector<StateBuffer> beginningsOf(const std::shared_ptr<const Module> &module, const io::EntryInfo &entry);
   absl::Status checkCpu() const;
   absl::Status checkSanitizer() const;
   absl::Status checkDevice() const;

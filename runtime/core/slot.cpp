@@ -34,13 +34,13 @@ absl::Status Slot::adoptSizes(hone_dtype dtype, std::span<const int64_t> given) 
     if (info->appendAxis == static_cast<int64_t>(axis))
       continue;
     fits = (!info->shape[axis].isFixed() || info->shape[axis].size == given[axis]) &&
-           (sizes.empty() || sizes[axis] == given[axis]);
+           (!isBegun || sizes[axis] == given[axis]);
   }
   if (!fits)
     return invalid("state '", info->name, "' takes ", io::dtypeName(elements), " ",
-                   sizes.empty() ? io::shapeText(info->shape) : io::shapeText(sizes), ", but the program appends ",
+                   !isBegun ? io::shapeText(info->shape) : io::shapeText(sizes), ", but the program appends ",
                    io::dtypeName(dtype), " ", io::shapeText(given));
-  if (sizes.empty())
+  if (!isBegun)
     setSizes({given.begin(), given.end()});
   if (writer && !writer->isSupported())
     return invalid("state '", info->name, "' is laid out for kernels that this processor cannot run");
@@ -50,6 +50,7 @@ absl::Status Slot::adoptSizes(hone_dtype dtype, std::span<const int64_t> given) 
 /// The sizes before the first append. Memory that was kept serves again where it has them.
 void Slot::setSizes(std::vector<int64_t> first) {
   sizes = std::move(first);
+  isBegun = true;
   if (grows()) {
     int64_t &capacity = sizes[*info->appendAxis];
     capacity = buffer.owner ? keptSizes[*info->appendAxis] : 0;
@@ -166,10 +167,12 @@ absl::Status Slot::replace(const hone_tensor &fresh) {
 }
 
 absl::StatusOr<hone_tensor> Slot::view(int64_t length, const Symbols &symbols) {
-  if (sizes.empty()) {
+  if (!isBegun) {
     HONE_ASSIGN_OR_RETURN(std::vector<int64_t> first, firstSizes(*info, symbols));
     setSizes(std::move(first));
-    if (!grows()) {
+    if (beginning.owner) {
+      buffer = beginning;
+    } else if (!grows()) {
       HONE_ASSIGN_OR_RETURN(buffer, memory->zeros(info->dtype, sizes));
     } else {
       HONE_RETURN_IF_ERROR(makeRoom(0, 0));
@@ -186,13 +189,13 @@ void Slot::moveInBlocks(std::span<const PositionMove> moves) {
 }
 
 int64_t Slot::sequences() const {
-  if (!grows() || sizes.empty())
+  if (!grows() || !isBegun)
     return 0;
   return *info->appendAxis == 0 ? 1 : sizes[0];
 }
 
 std::optional<HeldTensor> Slot::held() const {
-  if (!grows() || sizes.empty() || !buffer.owner)
+  if (!grows() || !isBegun || !buffer.owner)
     return std::nullopt;
   return HeldTensor{roomFor(sizes[static_cast<size_t>(*info->appendAxis)]), blockPositions(), buffer};
 }
@@ -240,7 +243,7 @@ absl::Status Slot::checkAlike(const Slot &other) const {
 
 absl::Status Slot::copyFrom(std::span<const Slot *const> others, std::span<const Lengths *const> lengths) {
   const Slot &first = *others.front();
-  if (first.sizes.empty())
+  if (!first.isBegun)
     return absl::OkStatus();
   if (!grows()) {
     setSizes(first.sizes);
@@ -278,10 +281,11 @@ void Slot::endCall(bool keep) {
 
 void Slot::forget() {
   endCall(false);
-  if (sizes.empty())
+  if (!isBegun)
     return;
   keptSizes = std::move(sizes);
   sizes.clear();
+  isBegun = false;
   writer.reset();
   if (!grows() || !memory->keepsRoom())
     buffer = {};

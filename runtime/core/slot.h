@@ -23,8 +23,9 @@ absl::StatusOr<std::vector<int64_t>> firstSizes(const io::TensorInfo &info, cons
 /// the sizes of what they hold, and are read by kernels that know the layout. Slots in blocks are in the host's memory.
 class Slot {
 public:
-  /// `number` is its place among the slots of the session.
-  Slot(const io::TensorInfo &info, size_t number, StateMemory &memory) : info(&info), number(number), memory(&memory) {}
+  /// `number` is its place among the slots of the session. A slot that is replaced as a whole may have a `beginning`, which nobody changes.
+  Slot(const io::TensorInfo &info, size_t number, StateMemory &memory, StateBuffer beginning = {})
+      : info(&info), number(number), memory(&memory), beginning(std::move(beginning)) {}
 
   /// Everything after `lengths` committed positions and this call's appends, followed by `fresh`: of sequences that are shorter than the
   /// longest, what is after it is undefined.
@@ -35,7 +36,7 @@ public:
   absl::StatusOr<hone_tensor> extend(std::span<const int64_t> fresh, const Lengths &lengths);
 
   /// `length` positions and this call's appends. Before the first append, sizes come from `symbols`; a slot that is
-  /// replaced as a whole begins as zeros.
+  /// replaced as a whole begins as its beginning, or as zeros.
   absl::StatusOr<hone_tensor> view(int64_t length, const Symbols &symbols);
 
   /// Of a slot that grows, whether it is in blocks, whose moves moveInBlocks() does; of another, StateMemory::move of its positions.
@@ -87,8 +88,10 @@ private:
   const io::TensorInfo *info;
   size_t number;
   StateMemory *memory;
-  std::vector<int64_t> sizes;        // empty before the first append; the append axis holds the capacity
-  std::vector<int64_t> keptSizes;    // of the buffer while `sizes` is empty
+  StateBuffer beginning;             // without an owner: zeros
+  bool isBegun = false;              // `sizes` are known, as they are from the first append or view on
+  std::vector<int64_t> sizes;        // the append axis holds the capacity
+  std::vector<int64_t> keptSizes;    // of the buffer while the slot is not begun
   std::optional<CacheWriter> writer; // of a slot in blocks whose sizes are known
   StateBuffer buffer;
   std::vector<StateBuffer> retired; // buffers that views of this call may still read

@@ -17,9 +17,11 @@ static uint64_t nextIdentity() {
   return ++count;
 }
 
-State::State(std::span<const io::TensorInfo> slots, StateMemory &memory) : identity(nextIdentity()), memory(&memory) {
+State::State(std::span<const io::TensorInfo> slots, StateMemory &memory, std::vector<StateBuffer> beginnings)
+    : identity(nextIdentity()), memory(&memory) {
+  beginnings.resize(slots.size());
   for (size_t number = 0; number < slots.size(); ++number)
-    all.emplace_back(slots[number], number, memory);
+    all.emplace_back(slots[number], number, memory, std::move(beginnings[number]));
 }
 
 void State::begin(const Symbols &callSymbols) {
@@ -268,6 +270,27 @@ absl::Status State::restore(const Checkpoint &point) {
     if (!all[i].grows())
       all[i].setContent(point.contents[i]);
   positions = lastBegin = point.positions;
+  return absl::OkStatus();
+}
+
+absl::Status State::setContents(std::span<const hone_tensor> contents) {
+  if (contents.size() != all.size())
+    return invalid("expected ", all.size(), " tensors of the state, but got ", contents.size());
+  std::vector<StateBuffer> copies;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const io::TensorInfo &info = all[i].description();
+    HONE_ASSIGN_OR_RETURN(hone_tensor held, all[i].view(0, fixed));
+    std::span<const int64_t> sizes(contents[i].sizes, static_cast<size_t>(contents[i].rank));
+    if (all[i].grows() || contents[i].dtype != info.dtype ||
+        !std::ranges::equal(sizes, std::span(held.sizes, static_cast<size_t>(held.rank))))
+      return invalid("cannot set state '", info.name, "' of ", io::dtypeName(info.dtype), " ",
+                     io::shapeText(info.shape), " to ", io::dtypeName(static_cast<hone_dtype>(contents[i].dtype)), " ",
+                     io::shapeText(sizes));
+    HONE_ASSIGN_OR_RETURN(copies.emplace_back(), memory->copyOf(contents[i]));
+  }
+  for (size_t i = 0; i < all.size(); ++i)
+    all[i].setContent(std::move(copies[i]));
+  hasBegun = true;
   return absl::OkStatus();
 }
 

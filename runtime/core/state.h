@@ -31,8 +31,9 @@ class Checkpoint {
 /// All slots of a session, and how far they are filled.
 class State {
 public:
-  /// `memory` outlives the state.
-  explicit State(std::span<const io::TensorInfo> slots, StateMemory &memory = hostStateMemory());
+  /// `memory` outlives the state. `beginnings` are those of the slots, or nothing: no slot has one.
+  explicit State(std::span<const io::TensorInfo> slots, StateMemory &memory = hostStateMemory(),
+                 std::vector<StateBuffer> beginnings = {});
 
   const Lengths &lengths() const { return positions; }
   /// Of the longest sequence.
@@ -77,6 +78,9 @@ public:
   absl::Status forkFrom(State &other);
   /// Becomes a copy of others, one at least, likewise: of several, the sequences of one after those of another. It shares nothing.
   absl::Status copyFrom(std::span<const State *const> others);
+  /// Every slot, each of which is replaced as a whole, becomes a copy of a tensor of its type and sizes. Between two calls. Fails with the state
+  /// as it was.
+  absl::Status setContents(std::span<const hone_tensor> contents);
   void reset();
   /// Slots that grow make room for so many positions at once; never for fewer than an earlier call said.
   void reserve(int64_t positions);

@@ -217,6 +217,12 @@ private:
   TensorInfo parseSlot(const ParsedJson &slot, const std::string &state) {
     TensorInfo info = parseTensor(slot, state);
     const ParsedJson *axis = member(slot, "append_axis");
+    if (const ParsedJson *beginning = member(slot, "beginning")) {
+      info.beginning = asString(beginning).value_or("");
+      bool isReplaced = !axis || axis->is_null();
+      if (!isReplaced || info.beginning.empty() || !std::ranges::all_of(info.shape, &Dim::isFixed))
+        complain(cat(state, ".", info.name, ".beginning"), "a tensor, of a slot of fixed sizes that does not grow");
+    }
     if (!axis || axis->is_null())
       return info;
     info.appendAxis = asInteger(axis);
@@ -339,6 +345,8 @@ Json tensorsJson(const std::vector<TensorInfo> &tensors, bool state) {
         {"name", tensor.name}, {"dtype", std::string(dtypeName(tensor.dtype))}, {"shape", shapeJson(tensor.shape)}};
     if (state)
       entry["append_axis"] = tensor.appendAxis ? Json(*tensor.appendAxis) : Json(nullptr);
+    if (!tensor.beginning.empty())
+      entry["beginning"] = tensor.beginning;
     if (std::string_view layout = layoutName(tensor.layout); !layout.empty())
       entry["layout"] = std::string(layout);
     if (tensor.bits != 0)

@@ -58,6 +58,8 @@ public:
       add(" rows ", info.rows, " offset ", info.rowOffset);
     if (info.appendAxis)
       add(" grows ", *info.appendAxis);
+    if (!info.beginning.empty())
+      add(" begins ").addQuoted(info.beginning);
     if (info.layout != StateLayout::Rows || info.bits != 0)
       add(" layout ", layoutName(info.layout), " bits ", info.bits);
     return add("\n");

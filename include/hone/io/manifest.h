@@ -56,6 +56,8 @@ struct TensorInfo {
   StateLayout layout = StateLayout::Rows; // state only
   /// Bits of the integers that a slot of f32 in blocks keeps (include/hone/cpu/packing/quantized_blocks.h), or 0: it keeps its elements.
   int64_t bits = 0;
+  /// State that is replaced as a whole: the tensor of the weights file that it is until then, or empty: it begins as zeros.
+  std::string beginning;
 };
 
 /// A sum of sizes is at most `most`: for more positions a table has no rows.

@@ -139,8 +139,8 @@ void BlockState::runOnOperation() {
     Attribute layout = isBlocked ? read.layout : Attribute(); // what no kernel reads is not quantized
     for (Value value : read.values)
       value.setType(withEncoding(value.getType(), layout));
-    blocked[id.first].push_back(
-        SlotAttr::get(&getContext(), slot.getName(), withEncoding(slot.getType(), layout), slot.getAxis()));
+    blocked[id.first].push_back(SlotAttr::get(&getContext(), slot.getName(), withEncoding(slot.getType(), layout),
+                                              slot.getAxis(), slot.getBeginning()));
     numBlocked += isBlocked;
     if (isBlocked)
       remark::passed(loc, options) << ("slot '" + slot.getName() + "' is kept in blocks").str();

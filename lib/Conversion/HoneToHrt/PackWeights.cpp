@@ -34,6 +34,9 @@ static std::string getBlocker(ParamOp param, ArrayRef<GetParamOp> reads) {
     return "it is no matrix of f32";
   if (!hrt::PanelsAttr::canPack(type.getEncoding()))
     return "no kernel reads its encoding";
+  if (llvm::any_of(param->getParentOfType<ModuleOp>().getOps<StateOp>(),
+                   [&](StateOp state) { return state.beginsWith(param.getSymName()); }))
+    return "a state begins with it";
   bool isMultiplied = false;
   for (GetParamOp read : reads)
     for (OpOperand &use : read->getUses()) {

@@ -24,6 +24,10 @@ static SmallVector<ParamOp> keepWhatIsRead(ModuleOp module) {
   SymbolTable symbols(module);
   llvm::DenseSet<Operation *> read;
   module.walk([&](GetParamOp get) { read.insert(symbols.lookup(get.getName())); });
+  for (auto state : module.getOps<StateOp>())
+    for (SlotAttr slot : state.getSlots().getAsRange<SlotAttr>())
+      if (FlatSymbolRefAttr beginning = slot.getBeginning())
+        read.insert(symbols.lookup(beginning.getAttr()));
   SmallVector<ParamOp> params;
   for (auto param : llvm::make_early_inc_range(module.getOps<ParamOp>())) {
     if (read.contains(param))

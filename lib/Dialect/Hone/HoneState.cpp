@@ -22,11 +22,32 @@ StateOp StateOp::lookup(Operation *from, KvType type) {
   return SymbolTable::lookupNearestSymbolFrom<StateOp>(from, type.getState());
 }
 
+bool StateOp::beginsWith(StringRef param) {
+  return llvm::any_of(getSlots().getAsRange<SlotAttr>(),
+                      [&](SlotAttr slot) { return slot.getBeginning() && slot.getBeginning().getValue() == param; });
+}
+
 LogicalResult StateOp::verify() {
   llvm::StringSet<> names;
   for (SlotAttr slot : getSlots().getAsRange<SlotAttr>())
     if (!names.insert(slot.getName()).second) // state C1
       return emitOpError() << "expected the names of its slots to be unique, but got '" << slot.getName() << "' twice";
+  return success();
+}
+
+LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  for (SlotAttr slot : getSlots().getAsRange<SlotAttr>()) {
+    FlatSymbolRefAttr beginning = slot.getBeginning();
+    if (!beginning)
+      continue;
+    auto param = symbols.lookupNearestSymbolFrom<ParamOp>(*this, beginning);
+    if (!param) // state C2
+      return emitOpError() << "expected slot '" << slot.getName() << "' to begin with a hone.param, but got "
+                           << beginning;
+    if (param.getTensorType() != slot.getType()) // state C2
+      return emitOpError() << "expected slot '" << slot.getName() << "' of type " << slot.getType()
+                           << " to begin with a parameter of that type, but got " << param.getTensorType();
+  }
   return success();
 }
 

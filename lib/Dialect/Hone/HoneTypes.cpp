@@ -39,7 +39,7 @@ void HoneDialect::registerAttributes() {
 }
 
 LogicalResult SlotAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, StringRef name,
-                               RankedTensorType type, std::optional<int64_t> axis) {
+                               RankedTensorType type, std::optional<int64_t> axis, FlatSymbolRefAttr beginning) {
   if (name.empty()) // slot C1
     return emitError() << "expected the name of a slot not to be empty";
   if (!axis)
@@ -49,5 +49,8 @@ LogicalResult SlotAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
                        << *axis;
   if (!type.isDynamicDim(*axis)) // slot C3
     return emitError() << "expected dimension " << *axis << " of slot '" << name << "' to be dynamic, but got " << type;
+  if (beginning) // slot C4
+    return emitError() << "expected slot '" << name << "', which grows, to begin without positions, but got "
+                       << beginning;
   return success();
 }

@@ -225,8 +225,8 @@ void cutGroups(const GroupAnalysis &analysis, ArrayRef<bool> isGone, ModuleOp mo
     auto state = module.lookupSymbol<StateOp>(id.first);
     SmallVector<Attribute> slots(state.getSlots().getValue());
     SlotAttr slot = state.getSlotAttr(id.second);
-    slots[id.second] =
-        SlotAttr::get(module.getContext(), slot.getName(), cutType(slot.getType(), groups), slot.getAxis());
+    slots[id.second] = SlotAttr::get(module.getContext(), slot.getName(), cutType(slot.getType(), groups),
+                                     slot.getAxis(), slot.getBeginning());
     state.setSlotsAttr(ArrayAttr::get(module.getContext(), slots));
   }
 }

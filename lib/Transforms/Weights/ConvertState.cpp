@@ -93,7 +93,7 @@ StringRef SlotUsers::getBlocker(SlotAttr slot) const {
 SlotAttr ConvertState::convert(SlotAttr slot, ArrayRef<KvAppendOp> appends) {
   for (KvAppendOp append : appends)
     append.getAll().setType(getKept(append.getAll().getType()));
-  return SlotAttr::get(&getContext(), slot.getName(), getKept(slot.getType()), slot.getAxis());
+  return SlotAttr::get(&getContext(), slot.getName(), getKept(slot.getType()), slot.getAxis(), slot.getBeginning());
 }
 
 void ConvertState::roundProducts() {

@@ -18,6 +18,25 @@ hone.state @kv [#hone.slot<"k", tensor<4x?xf32>, axis = 0>]
 
 // -----
 
+// @slot_c4_beginning
+// expected-error @below {{expected slot 'k', which grows, to begin without positions, but got @w}}
+hone.state @kv [#hone.slot<"k", tensor<?xf32> = @w, axis = 0>]
+
+// -----
+
+hone.param @w : tensor<2xf32> = dense<1.0> : tensor<2xf32>
+// @state_c2_type
+// expected-error @below {{expected slot 'k' of type 'tensor<3xf32>' to begin with a parameter of that type, but got 'tensor<2xf32>'}}
+hone.state @kv [#hone.slot<"k", tensor<3xf32> = @w>]
+
+// -----
+
+// @state_c2_param
+// expected-error @below {{expected slot 'k' to begin with a hone.param, but got @w}}
+hone.state @kv [#hone.slot<"k", tensor<3xf32> = @w>]
+
+// -----
+
 // expected-error @below {{expected the names of its slots to be unique, but got 'k' twice}}
 hone.state @kv [#hone.slot<"k", tensor<?xf32>, axis = 0>, #hone.slot<"k", tensor<?xf32>, axis = 0>]
 

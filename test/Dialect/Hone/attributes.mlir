@@ -2,9 +2,11 @@
 
 // CHECK: #hone.slot<"0.key", tensor<?x4x?x8xf32>, axis = 2>
 // CHECK-SAME: #hone.slot<"0.conv", tensor<?x?xbf16>, axis = 0>
+// CHECK-SAME: #hone.slot<"gain", tensor<2xf32> = @gain>
 module {
+  hone.param @gain : tensor<2xf32> = dense<1.0> : tensor<2xf32>
   hone.state @kv [#hone.slot<"0.key", tensor<?x4x?x8xf32>, axis = 2>,
-                  #hone.slot<"0.conv", tensor<?x?xbf16>, axis = 0>]
+                  #hone.slot<"0.conv", tensor<?x?xbf16>, axis = 0>, #hone.slot<"gain", tensor<2xf32> = @gain>]
   // CHECK: tensor<4x8xf32, #hone.stored<f32>>
   func.func private @plain() -> tensor<4x8xf32, #hone.stored<f32>>
   // CHECK: tensor<2x4x8xf32, #hone.stored<bf16, transposed>>

@@ -326,6 +326,15 @@ TEST(Manifests, RoundTrip) {
   back = io::parseManifest(io::manifestText(manifest), "manifest.json");
   ASSERT_TRUE(back.ok()) << messageOf(back);
   EXPECT_EQ(back->states[0].slots[0].bits, 8);
+  EXPECT_EQ(back->states[0].slots[0].beginning, "");
+  io::TensorInfo gain;
+  gain.name = "gain";
+  gain.shape = {io::Dim::fixed(2)};
+  gain.beginning = "model.gain";
+  manifest.states[0].slots.push_back(gain);
+  back = io::parseManifest(io::manifestText(manifest), "manifest.json");
+  ASSERT_TRUE(back.ok()) << messageOf(back);
+  EXPECT_EQ(back->states[0].slots[1].beginning, "model.gain");
 }
 
 TEST(Manifests, KeepTheDevice) {
@@ -378,6 +387,8 @@ TEST(Manifests, NameWhatIsWrong) {
       {"\"states\": [", "\"states\": [{\"name\": \"counter\", \"slots\": []}, ",
        "to be that of no other, but got 'counter'"},
       {"\"append_axis\": 2", "\"append_axis\": 4", "append_axis to be an axis"},
+      {"\"append_axis\": 2", "\"append_axis\": 2, \"beginning\": \"w\"", "beginning to be a tensor"},
+      {"\"append_axis\": 2", "\"beginning\": \"w\"", "beginning to be a tensor, of a slot of fixed sizes"},
       {"\"append_axis\": 2", "\"append_axis\": 2, \"layout\": \"tiles\"", "layout to be 'key_blocks' or"},
       {"\"append_axis\": 2", "\"append_axis\": 1, \"layout\": \"key_blocks\"", "layout to be 'key_blocks' or"},
       {"\"append_axis\": 2", "\"append_axis\": 2, \"layout\": \"key_blocks\", \"bits\": 5", "bits to be 4 or 8"},

@@ -1,0 +1,119 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Slots that are replaced as a whole: what they begin with, and what they hold after calls, failures and resets.
+
+#include "core/state.h"
+#include "support.h"
+
+namespace hone::test {
+namespace {
+
+/// A parameter that begins with a weight, and a number that begins as 0.
+class StateBeginning : public testing::Test {
+protected:
+  StateBeginning() {
+    infos[0].name = "gain";
+    infos[0].shape = {io::Dim::fixed(2)};
+    infos[1].name = "count";
+    std::vector<rt::StateBuffer> beginnings(2);
+    beginnings[0] = {weight.view(), std::shared_ptr<void>(weight.data(), [](void *) {})};
+    state = std::make_unique<rt::State>(infos, rt::hostStateMemory(), std::move(beginnings));
+  }
+
+  std::vector<float> read(size_t slot) {
+    auto view = state->slots()[slot].view(0, {});
+    EXPECT_TRUE(view.ok()) << messageOf(view);
+    const auto *first = static_cast<const float *>(view->data);
+    return {first, first + io::elementCount(*view)};
+  }
+
+  void replace(size_t slot, std::vector<int64_t> shape, std::vector<float> values) {
+    io::Array array = makeArray<float>(HONE_F32, std::move(shape), std::move(values));
+    auto replaced = state->slots()[slot].append(array.view(), state->lengths());
+    ASSERT_TRUE(replaced.ok()) << messageOf(replaced);
+  }
+
+  void step(float value) {
+    read(0);
+    read(1);
+    replace(0, {2}, {value, value + 1});
+    replace(1, {}, {value});
+  }
+
+  void expect(std::vector<float> gain, float count) {
+    EXPECT_EQ(read(0), gain);
+    EXPECT_EQ(read(1), std::vector{count});
+  }
+
+  io::Array weight = makeArray<float>(HONE_F32, {2}, {5, 7});
+  std::vector<io::TensorInfo> infos{2};
+  std::unique_ptr<rt::State> state;
+};
+
+TEST_F(StateBeginning, IsReadWhereItLies) {
+  auto view = state->slots()[0].view(0, {});
+  ASSERT_TRUE(view.ok()) << messageOf(view);
+  EXPECT_EQ(view->data, weight.data());
+  expect({5, 7}, 0);
+}
+
+TEST_F(StateBeginning, ReplacesWithTheCall) {
+  step(1);
+  ASSERT_TRUE(state->commit({}).ok());
+  expect({1, 2}, 1);
+  step(3);
+  ASSERT_TRUE(state->commit({}).ok());
+  expect({3, 4}, 3);
+  EXPECT_EQ(weight.as<float>()[0], 5);
+}
+
+TEST_F(StateBeginning, FailedCallsChangeNothing) {
+  step(1);
+  state->rollback();
+  expect({5, 7}, 0);
+  step(1);
+  ASSERT_TRUE(state->commit({}).ok());
+  step(3);
+  state->rollback();
+  expect({1, 2}, 1);
+}
+
+TEST_F(StateBeginning, ResetsAndCheckpoints) {
+  step(1);
+  ASSERT_TRUE(state->commit({}).ok());
+  auto point = state->checkpoint();
+  step(3);
+  ASSERT_TRUE(state->commit({}).ok());
+  ASSERT_TRUE(state->restore(*point).ok());
+  expect({1, 2}, 1);
+  state->reset();
+  expect({5, 7}, 0);
+}
+
+TEST_F(StateBeginning, CopiesHoldTheSame) {
+  step(1);
+  ASSERT_TRUE(state->commit({}).ok());
+  auto copy = std::make_unique<rt::State>(infos);
+  const rt::State *others[] = {state.get()};
+  ASSERT_TRUE(copy->copyFrom(others).ok());
+  state = std::move(copy);
+  expect({1, 2}, 1);
+}
+
+TEST_F(StateBeginning, TakesContents) {
+  io::Array gain = makeArray<float>(HONE_F32, {2}, {8, 9}), count = makeArray<float>(HONE_F32, {}, {4});
+  hone_tensor contents[] = {gain.view(), count.view()}, swapped[] = {count.view(), gain.view()};
+  ASSERT_TRUE(state->setContents(contents).ok());
+  gain.as<float>()[0] = 0; // it is a copy
+  step(1);
+  state->rollback();
+  expect({8, 9}, 4);
+  EXPECT_THAT(std::string(state->setContents(swapped).message()),
+              testing::HasSubstr("cannot set state 'gain' of f32 [2] to f32 []"));
+  EXPECT_THAT(std::string(state->setContents({contents, 1}).message()), testing::HasSubstr("expected 2 tensors"));
+  expect({8, 9}, 4);
+}
+
+} // namespace
+} // namespace hone::test
