@@ -429,43 +429,7 @@ def SeparateSequences : Pass<"hone-separate-sequences", "::mlir::ModuleOp"> {
   let dependentDialects = ["::hone::HoneDialect", "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
 }
 
-def Differentiate : Pass<"hone-differentiate", "::mlir::ModuleOp"> {
-  let summary = "Make an entry that computes gradients";
-  let description = [{
-    Makes `@gradients` of a copy of `entry` by reverse mode: the operations of the entry, then their adjoints from the last to the first.
-    With the loss `cross-entropy` it takes the input `targets` as well, the token that comes next for each position, and gives `loss` and
-    its gradients; without, it takes `NAME.gradient`, the gradient of output NAME, and gives vector-Jacobian products. The
-    gradient of P is the output `P.gradient`, of the shape that P has in the model's file.
-
-    Every operation that a gradient goes through is a `DifferentiableOpInterface`. Feed-forward blocks are split into products and named
-    operations of linalg generalized first; an operation whose adjoint leaves out what is wanted is decomposed. Another one
-    is an error, with its name and location. What adjoints read of the entry's values is kept, and attention gives its lse for
-    them; probabilities, divisors of norms and bodies of loops are computed anew.
-
-    The entry begins with an empty state, and keeps none: positions count from 0, and attention sees the keys of the call.
-  }];
-  let options = [
-    Option<"entry", "entry", "std::string", /*default=*/"\"\"",
-           "the function to differentiate; if none is given forward, or main where there is none">,
-    Option<"output", "output", "int64_t", /*default=*/"0", "number of the output that gradients are of, or that the loss is made of">,
-    Option<"loss", "loss", "std::string", /*default=*/"\"\"", "cross-entropy, or none: the gradient of the output is an input">,
-    ListOption<"of", "of", "std::string",
-               "parameters and inputs to give the gradients of; all parameters that the output depends on if none is given">
-  ];
-  let statistics = [Statistic<"numAdjoints", "num-adjoints-built", "Number of operations whose adjoints were built">,
-                    Statistic<"numGradients", "num-gradients-returned", "Number of gradients that are returned">];
-}
-
-def NameConstants : Pass<"hone-name-constants", "::mlir::ModuleOp"> {
-  let summary = "Make parameters of small initializers of floats";
-  let description = [{
-    An `onnx.Constant` of floats with more than one element that the import made of an initializer of few bytes becomes a `hone.param` of
-    the initializer's name, as larger ones are: gains and biases then have gradients. A number alone stays a constant, which other passes
-    read, and so do nodes that are constants.
-  }];
-  let statistics = [Statistic<"numNamed", "num-constants-named", "Number of constants that became parameters">];
-  let dependentDialects = ["::hone::HoneDialect"];
-}
+include "Transforms/GradientPasses.td"
 
 def ShardLayers : Pass<"hone-shard-layers", "::mlir::ModuleOp"> {
   let summary = "Split layers over several processes, each of which has a part of the weights";

@@ -1,0 +1,86 @@
+//===- GradientPasses.td - gradients and steps of training ---------------------------------------*- tablegen -*-===//
+//
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From an entry to its gradients, and from these to a step that changes parameters.
+//
+//===------------------------------------------------------------------------------------------------------------===//
+
+#ifndef HONE_TRANSFORMS_GRADIENT_PASSES_TD
+#define HONE_TRANSFORMS_GRADIENT_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def Differentiate : Pass<"hone-differentiate", "::mlir::ModuleOp"> {
+  let summary = "Make an entry that computes gradients";
+  let description = [{
+    Makes `@gradients` of a copy of `entry` by reverse mode: the operations of the entry, then their adjoints from the last to the first.
+    With the loss `cross-entropy` it takes the input `targets` as well, the token that comes next for each position, and gives `loss` and
+    its gradients; without, it takes `NAME.gradient`, the gradient of output NAME, and gives vector-Jacobian products. The
+    gradient of P is the output `P.gradient`, of the shape that P has in the model's file.
+
+    Every operation that a gradient goes through is a `DifferentiableOpInterface`. Feed-forward blocks are split into products and named
+    operations of linalg generalized first; an operation whose adjoint leaves out what is wanted is decomposed. Another one
+    is an error, with its name and location. What adjoints read of the entry's values is kept, and attention gives its lse for
+    them; probabilities, divisors of norms and bodies of loops are computed anew.
+
+    The entry begins with an empty state, and keeps none: positions count from 0, and attention sees the keys of the call.
+  }];
+  let options = [
+    Option<"entry", "entry", "std::string", /*default=*/"\"\"",
+           "the function to differentiate; if none is given forward, or main where there is none">,
+    Option<"output", "output", "int64_t", /*default=*/"0", "number of the output that gradients are of, or that the loss is made of">,
+    Option<"loss", "loss", "std::string", /*default=*/"\"\"", "cross-entropy, or none: the gradient of the output is an input">,
+    ListOption<"of", "of", "std::string",
+               "parameters and inputs to give the gradients of; all parameters that the output depends on if none is given">
+  ];
+  let statistics = [Statistic<"numAdjoints", "num-adjoints-built", "Number of operations whose adjoints were built">,
+                    Statistic<"numGradients", "num-gradients-returned", "Number of gradients that are returned">];
+}
+
+def AddOptimizer : Pass<"hone-add-optimizer", "::mlir::ModuleOp"> {
+  let summary = "Make a step of training of an entry that computes gradients";
+  let description = [{
+    Makes `@train_step` of `@gradients`, which has a loss: it takes `learning_rate` as well, gives `loss` and `gradient_norm`, the norm of
+    all gradients, and updates each parameter whose gradient `@gradients` gives. Parameters and moments are slots of the state `@training`: a
+    parameter's begins with its value, a moment's as zeros, and a call replaces them all. Parameters without a gradient stay constant. Other
+    functions, which read parameters as they were, become private.
+
+    The update of a parameter is one `linalg.generic` that reads and writes it and its moments once. With the rate η, a gradient g of a
+    parameter p, and a weight decay λ of parameters of two dimensions or more:
+
+    - `sgd`: p - η (g + λ p);
+    - `momentum`: v ← μ v + g + λ p; p - η v;
+    - `adamw` (Loshchilov and Hutter 2019): m ← β1 m + (1 - β1) g; v ← β2 v + (1 - β2) g²;
+      p (1 - η λ) - η (m / (1 - β1^t)) / (√(v / (1 - β2^t)) + ε).
+
+    With `max-norm`, gradients of a larger norm are multiplied by max-norm / (norm + 1e-6) first. A parameter that is not stored as f32 is an
+    error; one that is stored transposed gets the shape that it has in its file.
+  }];
+  let options = [
+    Option<"optimizer", "optimizer", "std::string", /*default=*/"\"adamw\"", "sgd, momentum or adamw">,
+    Option<"weightDecay", "weight-decay", "double", /*default=*/"0", "what of a parameter is taken away, times the learning rate">,
+    Option<"maxNorm", "max-norm", "double", /*default=*/"0", "largest norm of all gradients; 0: any">,
+    Option<"momentum", "momentum", "double", /*default=*/"0.9", "of momentum: what is kept of the velocity">,
+    Option<"beta1", "beta1", "double", /*default=*/"0.9", "of adamw: what is kept of the mean of gradients">,
+    Option<"beta2", "beta2", "double", /*default=*/"0.999", "of adamw: what is kept of the mean of their squares">,
+    Option<"epsilon", "epsilon", "double", /*default=*/"1e-8", "of adamw: added to the root of that mean">
+  ];
+  let statistics = [Statistic<"numUpdates", "num-parameters-updated", "Number of parameters that a step updates">];
+  let dependentDialects = ["::hone::HoneDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def NameConstants : Pass<"hone-name-constants", "::mlir::ModuleOp"> {
+  let summary = "Make parameters of small initializers of floats";
+  let description = [{
+    An `onnx.Constant` of floats with more than one element that the import made of an initializer of few bytes becomes a `hone.param` of
+    the initializer's name, as larger ones are: gains and biases then have gradients. A number alone stays a constant, which other passes
+    read, and so do nodes that are constants.
+  }];
+  let statistics = [Statistic<"numNamed", "num-constants-named", "Number of constants that became parameters">];
+  let dependentDialects = ["::hone::HoneDialect"];
+}
+
+#endif // HONE_TRANSFORMS_GRADIENT_PASSES_TD

@@ -1,0 +1,167 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Numbers of a step are computed in f64, and elements in f32.
+
+#include "UpdateParameter.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace hone {
+
+/// What PyTorch adds to a norm before it divides by it.
+static constexpr double kNormOffset = 1e-6;
+
+LogicalResult checkOptimizer(Location loc, const AddOptimizerOptions &options) {
+  if (!llvm::is_contained({kSgd, kMomentum, kAdamW}, StringRef(options.optimizer)))
+    return emitError(loc) << "unsupported optimizer '" << options.optimizer << "'; supported: " << kSgd << ", "
+                          << kMomentum << ", " << kAdamW;
+  auto check = [&](StringRef name, double value, bool isBelowOne) -> LogicalResult {
+    if (value >= 0 && (!isBelowOne || value < 1) && std::isfinite(value))
+      return success();
+    return emitError(loc) << "expected " << name << " to be " << (isBelowOne ? "at least 0 and below 1" : "0 or more")
+                          << ", but got " << value;
+  };
+  return failure(failed(check("weight-decay", options.weightDecay, false)) ||
+                 failed(check("max-norm", options.maxNorm, false)) ||
+                 failed(check("momentum", options.momentum, true)) || failed(check("beta1", options.beta1, true)) ||
+                 failed(check("beta2", options.beta2, true)) || failed(check("epsilon", options.epsilon, false)));
+}
+
+ArrayRef<llvm::StringLiteral> listMoments(StringRef optimizer) {
+  static constexpr llvm::StringLiteral kVelocity[] = {"velocity"}, kMoments[] = {"first_moment", "second_moment"};
+  if (optimizer == kSgd)
+    return {};
+  return optimizer == kMomentum ? ArrayRef<llvm::StringLiteral>(kVelocity) : ArrayRef<llvm::StringLiteral>(kMoments);
+}
+
+//===- Numbers ----------------------------------------------------------------------------------------------------===//
+
+static Value constantF64(LocBuilder &b, double value) { return arith::ConstantOp::create(b, b.getF64FloatAttr(value)); }
+
+static Value toF64(LocBuilder &b, Value value) { return arith::ExtFOp::create(b, b.getF64Type(), value); }
+static Value toF32(LocBuilder &b, Value value) { return arith::TruncFOp::create(b, b.getF32Type(), value); }
+
+Value mixF64(LocBuilder &b, Value old, Value fresh, double decay) {
+  Value kept = arith::MulFOp::create(b, old, constantF64(b, decay));
+  return arith::AddFOp::create(b, kept, arith::MulFOp::create(b, fresh, constantF64(b, 1 - decay)));
+}
+
+/// The sum of the squares of all elements, an f64.
+static Value sumSquares(LocBuilder &b, Value tensor) {
+  Sizes sizes = tensor::getMixedSizes(b, b.getLoc(), tensor);
+  int64_t rank = sizes.size();
+  sizes.resize(std::min<int64_t>(rank, 1));
+  Value rows = buildReduce(
+      b, Reduction::Sum, rank > 1 ? sizes : Sizes(), {{tensor, loopRange(0, rank)}},
+      [](LocBuilder &nested, ValueRange args) -> Value { return arith::MulFOp::create(nested, args[0], args[0]); });
+  SmallVector<utils::IteratorType> iterators(rank > 1, utils::IteratorType::reduction);
+  SmallVector<AffineMap> maps = {b.getMultiDimIdentityMap(iterators.size()),
+                                 AffineMap::get(iterators.size(), 0, b.getContext())};
+  Value zero = tensor::FromElementsOp::create(b, RankedTensorType::get({}, b.getF64Type()), constantF64(b, 0));
+  auto sum = linalg::GenericOp::create(
+      b, zero.getType(), rows, zero, maps, iterators, [](OpBuilder &nested, Location loc, ValueRange args) {
+        LocBuilder inner(loc, nested);
+        linalg::YieldOp::create(inner, ValueRange(arith::AddFOp::create(inner, args[1], toF64(inner, args[0]))));
+      });
+  return tensor::ExtractOp::create(b, sum.getResult(0), ValueRange());
+}
+
+Value buildNorm(LocBuilder &b, ArrayRef<Value> tensors) {
+  Value total = constantF64(b, 0);
+  for (Value tensor : tensors)
+    total = arith::AddFOp::create(b, total, sumSquares(b, tensor));
+  return toF32(b, math::SqrtOp::create(b, total));
+}
+
+Value buildClipFactor(LocBuilder &b, Value norm, double maxNorm) {
+  Value divisor = arith::AddFOp::create(b, toF64(b, norm), constantF64(b, kNormOffset));
+  Value factor = arith::DivFOp::create(b, constantF64(b, maxNorm), divisor);
+  return toF32(b, arith::MinimumFOp::create(b, factor, constantF64(b, 1)));
+}
+
+//===- Elements ---------------------------------------------------------------------------------------------------===//
+
+namespace {
+/// The scalar code of one element.
+struct Element {
+  LocBuilder &b;
+  Value operator()(double value) const { return constantF32(b, static_cast<float>(value)); }
+  Value add(Value x, Value y) const { return arith::AddFOp::create(b, x, y); }
+  Value subtract(Value x, Value y) const { return arith::SubFOp::create(b, x, y); }
+  Value multiply(Value x, Value y) const { return arith::MulFOp::create(b, x, y); }
+  Value divide(Value x, Value y) const { return arith::DivFOp::create(b, x, y); }
+  Value sqrt(Value x) const { return math::SqrtOp::create(b, x); }
+  /// decay · x + (1 - decay) · y.
+  Value mix(Value x, Value y, double decay) const {
+    return add(multiply((*this)(decay), x), multiply((*this)(1 - decay), y));
+  }
+};
+
+/// Numbers of AdamW for one parameter, of f32.
+struct AdamWNumbers {
+  Value kept, step, scale; // 1 - η λ, η / c1, 1 / √c2
+};
+} // namespace
+
+static AdamWNumbers buildAdamWNumbers(LocBuilder &b, const UpdateFactors &factors, double weightDecay) {
+  Value rate = toF64(b, factors.rate), one = constantF64(b, 1);
+  Value decay = arith::MulFOp::create(b, rate, constantF64(b, weightDecay));
+  Value scale = arith::DivFOp::create(b, one, math::SqrtOp::create(b, factors.secondCorrection));
+  return {toF32(b, arith::SubFOp::create(b, one, decay)),
+          toF32(b, arith::DivFOp::create(b, rate, factors.firstCorrection)), toF32(b, scale)};
+}
+
+static SmallVector<Value> updateAdamW(const Element &at, const AddOptimizerOptions &options,
+                                      const AdamWNumbers &numbers, ValueRange args) {
+  Value first = at.mix(args[2], args[1], options.beta1);
+  Value second = at.mix(args[3], at.multiply(args[1], args[1]), options.beta2);
+  Value divisor = at.add(at.multiply(at.sqrt(second), numbers.scale), at(options.epsilon));
+  Value move = at.multiply(numbers.step, at.divide(first, divisor));
+  return {at.subtract(at.multiply(args[0], numbers.kept), move), first, second};
+}
+
+/// With and without momentum.
+static SmallVector<Value> updateSgd(const Element &at, const AddOptimizerOptions &options, Value rate,
+                                    double weightDecay, ValueRange args) {
+  Value velocity = args[1];
+  if (weightDecay > 0)
+    velocity = at.add(velocity, at.multiply(at(weightDecay), args[0]));
+  if (options.optimizer == kSgd)
+    return {at.subtract(args[0], at.multiply(rate, velocity))};
+  velocity = at.add(at.multiply(at(options.momentum), args[2]), velocity);
+  return {at.subtract(args[0], at.multiply(rate, velocity)), velocity};
+}
+
+SmallVector<Value> buildUpdate(LocBuilder &b, const AddOptimizerOptions &options, const UpdateFactors &factors,
+                               ArrayRef<Value> operands) {
+  auto type = cast<RankedTensorType>(operands.front().getType());
+  double weightDecay = type.getRank() >= 2 ? options.weightDecay : 0;
+  AdamWNumbers numbers;
+  if (options.optimizer == kAdamW)
+    numbers = buildAdamWNumbers(b, factors, weightDecay);
+  size_t results = operands.size() - 1;
+  SmallVector<Value> empty(results, tensor::EmptyOp::create(b, type.getShape(), type.getElementType()));
+  SmallVector<AffineMap> maps(operands.size() + results, b.getMultiDimIdentityMap(type.getRank()));
+  SmallVector<utils::IteratorType> iterators(type.getRank(), utils::IteratorType::parallel);
+  auto body = [&](OpBuilder &nested, Location loc, ValueRange all) {
+    LocBuilder inner(loc, nested);
+    Element at{inner};
+    SmallVector<Value> args(all.take_front(operands.size()));
+    if (factors.clip)
+      args[1] = at.multiply(args[1], factors.clip);
+    linalg::YieldOp::create(inner, options.optimizer == kAdamW
+                                       ? updateAdamW(at, options, numbers, args)
+                                       : updateSgd(at, options, factors.rate, weightDecay, args));
+  };
+  SmallVector<Type> types(results, type);
+  return llvm::to_vector<3>(
+      llvm::map_range(linalg::GenericOp::create(b, types, operands, empty, maps, iterators, body).getResults(),
+                      [](OpResult result) -> Value { return result; }));
+}
+
+} // namespace hone

@@ -1,0 +1,53 @@
+//===- UpdateParameter.h - what optimizers compute ----------------------------------------------------*- C++ -*-===//
+//
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The norm of gradients, and one loop nest a parameter that reads it, its gradient and its moments, and gives what they become.
+//
+//===------------------------------------------------------------------------------------------------------------===//
+
+#ifndef HONE_LIB_TRANSFORMS_DIFFERENTIATE_UPDATEPARAMETER_H
+#define HONE_LIB_TRANSFORMS_DIFFERENTIATE_UPDATEPARAMETER_H
+
+#include "hone/Transforms/Loops.h"
+#include "hone/Transforms/Passes.h"
+
+namespace hone {
+
+constexpr llvm::StringLiteral kSgd = "sgd", kMomentum = "momentum", kAdamW = "adamw";
+
+/// Numbers that a step computes once; those that it does not need are null.
+struct UpdateFactors {
+  mlir::Value rate, clip;                        // f32
+  mlir::Value firstCorrection, secondCorrection; // f64: 1 - beta^t
+};
+
+/// Fails, after an error at `loc`, for an optimizer that there is not and for options outside their ranges.
+llvm::LogicalResult checkOptimizer(mlir::Location loc, const AddOptimizerOptions &options);
+
+/// What the slots of the optimizer's moments of a parameter are called, after its name.
+llvm::ArrayRef<llvm::StringLiteral> listMoments(llvm::StringRef optimizer);
+
+/// decay · old + (1 - decay) · fresh, of f64.
+mlir::Value mixF64(LocBuilder &b, mlir::Value old, mlir::Value fresh, double decay);
+
+/// The Euclidean norm of all elements of the f32 tensors, an f32: rows are summed in f32, and their sums in f64.
+mlir::Value buildNorm(LocBuilder &b, llvm::ArrayRef<mlir::Value> tensors);
+
+/// The f32 by which gradients of this norm are multiplied for one of at most `maxNorm`: min(1, maxNorm / (norm + 1e-6)), as PyTorch's
+/// clip_grad_norm_ has it.
+mlir::Value buildClipFactor(LocBuilder &b, mlir::Value norm, double maxNorm);
+
+/// A parameter and its moments after the update; `operands` are the parameter, its gradient and the moments, of one type. With p, g and
+/// rate η, and a weight decay λ of parameters of two dimensions or more:
+///
+/// - sgd: p - η (g + λ p);
+/// - momentum: v ← μ v + g + λ p; p - η v (Sutskever et al. 2013, without dampening);
+/// - adamw: m ← β1 m + (1 - β1) g; v ← β2 v + (1 - β2) g²; p (1 - η λ) - η (m / c1) / (√(v / c2) + ε) (Loshchilov and Hutter 2019).
+llvm::SmallVector<mlir::Value> buildUpdate(LocBuilder &b, const AddOptimizerOptions &options,
+                                           const UpdateFactors &factors, llvm::ArrayRef<mlir::Value> operands);
+
+} // namespace hone
+
+#endif // HONE_LIB_TRANSFORMS_DIFFERENTIATE_UPDATEPARAMETER_H
