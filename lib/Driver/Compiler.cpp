@@ -12,6 +12,7 @@
 #include "RemarksFile.h"
 #include "Rewrites.h"
 #include "hone/Artefact/Artefact.h"
+#include "hone/Conversion/Passes.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/Dialect/Hone/ScratchBytes.h"
@@ -60,11 +61,20 @@ static void addGradients(const GradientOptions &options, OpPassManager &pm) {
   pm.addPass(createDifferentiate(differentiate));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
+  if (!options.optimizer)
+    return;
+  pm.addPass(createAddOptimizer(*options.optimizer));
+  pm.addPass(createSymbolDCEPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
 }
 
 LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPassManager &pm, Location loc) {
   if (phase.name == "import" && options.gradients.isAsked())
     pm.addPass(createNameConstants());
+  if (phase.name == "lower" &&
+      !options.gradients.optimizer) // parameters that change keep the names and shapes of the file
+    pm.addPass(createSplitGateUp());
   if (phase.build)
     phase.build(pm, options.target.getSanitizer());
   if (phase.name == "lower" && options.gradients.isAsked())

@@ -23,7 +23,6 @@ static void buildRaisePhase(OpPassManager &pm, Sanitizer) {
 
 static void buildLowerPhase(OpPassManager &pm, Sanitizer) {
   pm.addPass(createBoundLookups());
-  pm.addPass(createSplitGateUp());
   pm.addPass(createExpandOnnxFunctions());
   pm.addPass(createConvertOnnxToLinalg());
   pm.addPass(createCanonicalizerPass());

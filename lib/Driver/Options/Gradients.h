@@ -8,12 +8,15 @@
 
 #include "Options/Output.h"
 #include "Options/Target.h"
+#include "hone/Transforms/Passes.h"
 
 namespace hone {
 
 struct GradientOptions {
   std::string of;   // `parameters`, or names of parameters and inputs with commas; or empty
   std::string loss; // cross-entropy, or empty
+  /// What makes a step of training of the gradients, which then is the only entry.
+  std::optional<AddOptimizerOptions> optimizer;
 
   bool isAsked() const { return !of.empty(); }
 

@@ -1,0 +1,362 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Steps of training over windows of tokens.
+
+#include "hone/cli/tune.h"
+
+#include "cli/commands.h"
+#include "cli/tuning_checkpoint.h"
+#include "core/seconds.h"
+#include "hone/cli/progress.h"
+#include "hone/io/file.h"
+#include "hone/text/tokenizer.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <numbers>
+#include <numeric>
+
+namespace hone::cli {
+
+using io::cat;
+using io::invalid;
+
+//===- Data -------------------------------------------------------------------------------------------------------===//
+
+static int64_t windowsOf(const TuningData::File &file, int64_t context) { return (std::ssize(file.ids) - 1) / context; }
+
+int64_t TuningData::countWindows() const {
+  int64_t count = 0;
+  for (const File &file : files)
+    count += windowsOf(file, context);
+  return count;
+}
+
+std::span<const int64_t> TuningData::windowOf(int64_t number) const {
+  auto file = files.begin();
+  for (int64_t windows = windowsOf(*file, context); number >= windows; windows = windowsOf(*++file, context))
+    number -= windows;
+  return std::span(file->ids).subspan(static_cast<size_t>(number * context), static_cast<size_t>(context + 1));
+}
+
+uint32_t TuningData::sum() const {
+  uint32_t sum = 0;
+  for (const File &file : files)
+    sum = io::crcOf({reinterpret_cast<const char *>(file.ids.data()), file.ids.size() * sizeof(int64_t)}, sum);
+  return sum;
+}
+
+static absl::StatusOr<std::vector<int64_t>> readIds(const std::string &file) {
+  HONE_ASSIGN_OR_RETURN(auto rows, readTokens(file));
+  if (rows.size() != 1)
+    return invalid(file, ": expected one row of tokens, but got ", rows.size());
+  return std::move(rows[0]);
+}
+
+static absl::StatusOr<std::vector<int64_t>> readText(const std::string &file, const text::Tokenizer &tokenizer) {
+  HONE_ASSIGN_OR_RETURN(std::string bytes, io::readFile(file));
+  absl::StatusOr<std::vector<int32_t>> ids = tokenizer.encode(bytes, /*addSpecialTokens=*/false);
+  if (!ids.ok())
+    return invalid(file, ": ", io::messageOf(ids.status()));
+  return std::vector<int64_t>(ids->begin(), ids->end());
+}
+
+absl::StatusOr<TuningData> readTuningData(std::span<const std::string> files, const std::string &tokenizer,
+                                          int64_t context) {
+  std::optional<text::Tokenizer> texts;
+  if (!tokenizer.empty()) {
+    HONE_ASSIGN_OR_RETURN(std::string json, io::readFile(tokenizer));
+    absl::StatusOr<text::Tokenizer> read = text::Tokenizer::fromJson(json);
+    if (!read.ok())
+      return invalid(tokenizer, ": ", io::messageOf(read.status()));
+    texts = *std::move(read);
+  }
+  TuningData data;
+  data.context = context;
+  for (const std::string &file : files) {
+    bool isText = !file.ends_with(".npy");
+    if (isText && !texts)
+      return invalid(file, ": expected --tokenizer for a file of text; files of token ids end in .npy");
+    HONE_ASSIGN_OR_RETURN(std::vector<int64_t> ids, isText ? readText(file, *texts) : readIds(file));
+    if (std::ssize(ids) <= context)
+      return invalid(file, ": expected at least ", context, " tokens and one more, a window, but got ", ids.size());
+    data.files.push_back({file, std::move(ids)});
+  }
+  return data;
+}
+
+/// `end` is the size of the vocabulary.
+static absl::Status checkVocabulary(const TuningData &data, int64_t end) {
+  for (const TuningData::File &file : data.files) {
+    auto wrong = std::ranges::find_if(file.ids, [end](int64_t id) { return id < 0 || id >= end; });
+    if (wrong != file.ids.end())
+      return invalid(file.name, ": token ", *wrong, " at position ", wrong - file.ids.begin(),
+                     " is outside the vocabulary of ", end);
+  }
+  return absl::OkStatus();
+}
+
+//===- Order and rate ---------------------------------------------------------------------------------------------===//
+
+WindowOrder::WindowOrder(int64_t count, uint64_t seed) : order(static_cast<size_t>(count)), state(seed) {
+  std::iota(order.begin(), order.end(), 0);
+  shuffle();
+}
+
+/// SplitMix64 (Steele, Lea and Flood 2014).
+uint64_t WindowOrder::draw() {
+  uint64_t mixed = state += 0x9e3779b97f4a7c15;
+  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
+  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
+  return mixed ^ (mixed >> 31);
+}
+
+/// Fisher and Yates; a remainder of 64 bits is even enough for files that fit into a memory.
+void WindowOrder::shuffle() {
+  for (size_t i = order.size(); i > 1; --i)
+    std::swap(order[i - 1], order[draw() % i]);
+  used = 0;
+}
+
+int64_t WindowOrder::next() {
+  if (used == order.size())
+    shuffle();
+  return order[used++];
+}
+
+double learningRateAt(const TuningOptions &options, int64_t step) {
+  if (step < options.warmup)
+    return options.learningRate * static_cast<double>(step + 1) / static_cast<double>(options.warmup);
+  if (options.schedule == RateSchedule::Constant)
+    return options.learningRate;
+  double part = static_cast<double>(step - options.warmup) /
+                static_cast<double>(std::max<int64_t>(options.steps - options.warmup, 1));
+  return options.learningRate * (1 + std::cos(std::numbers::pi * part)) / 2;
+}
+
+//===- Steps ------------------------------------------------------------------------------------------------------===//
+
+namespace {
+
+constexpr std::string_view kStep = "train_step", kTargets = "targets", kRate = "learning_rate";
+
+struct CloseFile {
+  void operator()(std::FILE *file) const { std::fclose(file); }
+};
+
+/// The first `count` lines of a file, as many as there are of them; nothing of one that is not there.
+std::string firstLines(const std::string &path, int64_t count) {
+  absl::StatusOr<std::string> text = count > 0 ? io::readFile(path) : "";
+  size_t end = 0;
+  for (size_t line; text.ok() && count > 0 && (line = text->find('\n', end)) != std::string::npos; --count)
+    end = line + 1;
+  return text.ok() ? text->substr(0, end) : "";
+}
+
+/// A line of JSON a step, written at once.
+class StepLog {
+public:
+  /// Keeps the lines of steps that are done.
+  static absl::StatusOr<StepLog> create(const std::string &path, int64_t done) {
+    StepLog log;
+    log.path = path;
+    if (path.empty())
+      return log;
+    std::string kept = firstLines(path, done);
+    log.file = {std::fopen(path.c_str(), "w"), CloseFile()};
+    if (!log.file || std::fputs(kept.c_str(), log.file.get()) == EOF)
+      return invalid("cannot write ", path, ": ", std::generic_category().message(errno));
+    return log;
+  }
+
+  absl::Status write(int64_t step, double loss, double norm, double rate, double tokensPerSecond) {
+    if (!file)
+      return absl::OkStatus();
+    std::fprintf(file.get(),
+                 "{\"step\": %lld, \"loss\": %.9g, \"gradient_norm\": %.9g, \"learning_rate\": %.9g, "
+                 "\"tokens_per_second\": %.4g}\n",
+                 static_cast<long long>(step), loss, norm, rate, tokensPerSecond);
+    if (std::fflush(file.get()) != 0)
+      return invalid("cannot write ", path, ": ", std::generic_category().message(errno));
+    return absl::OkStatus();
+  }
+
+private:
+  std::string path;
+  std::unique_ptr<std::FILE, CloseFile> file;
+};
+
+/// The elements of a parameter, as they are now.
+std::span<const char> bytesOf(const rt::Slot &slot) {
+  const hone_tensor &held = slot.content().view;
+  auto bytes = static_cast<size_t>(io::elementCount(held) * io::dtypeBytes(slot.description().dtype));
+  return {static_cast<const char *>(held.data), bytes};
+}
+
+/// What is written is of parameters that are numbers: the loss says so only of those before the last step.
+absl::Status checkParameters(rt::State &state, int64_t step) {
+  for (const rt::Slot &slot : state.slots()) {
+    if (slot.description().beginning.empty())
+      continue;
+    std::span<const char> bytes = bytesOf(slot);
+    std::span elements(reinterpret_cast<const float *>(bytes.data()), bytes.size() / sizeof(float));
+    if (!std::ranges::all_of(elements, [](float element) { return std::isfinite(element); }))
+      return invalid("step ", step, ": the parameter '", slot.description().name,
+                     "' is no longer finite; a smaller --learning-rate may help");
+  }
+  return absl::OkStatus();
+}
+
+class Tuning {
+public:
+  Tuning(rt::Session &session, const TuningData &data, const TuningOptions &options)
+      : session(session), data(data), options(options), order(data.countWindows(), options.seed) {}
+
+  absl::StatusOr<TuningResult> run();
+
+private:
+  struct Measured {
+    double loss, norm;
+  };
+
+  absl::Status checkSignature() const;
+  int64_t vocabulary() const;
+  absl::Status allocate();
+  void fill();
+  absl::StatusOr<int64_t> resume();
+  absl::StatusOr<Measured> step(int64_t number);
+  absl::Status keep(int64_t done);
+
+  rt::Session &session;
+  const TuningData &data;
+  const TuningOptions &options;
+  WindowOrder order;
+  io::Array tokens, targets, rate;
+};
+
+absl::Status Tuning::checkSignature() const {
+  const io::EntryInfo &entry = session.entry();
+  for (const io::TensorInfo &input : entry.inputs)
+    if (&input != &entry.inputs.front() && input.name != kTargets && input.name != kRate)
+      return invalid("unsupported input '", input.name, "' of the model; supported: models of tokens alone");
+  const io::TensorInfo &first = entry.inputs.front();
+  if (first.shape.size() != 2 || (first.dtype != HONE_I64 && first.dtype != HONE_I32) || first.name == kTargets)
+    return invalid("expected the model to take tokens (i64 or i32, [batch, sequence])");
+  for (auto [dim, wanted] : {std::pair(first.shape[0], options.batch), std::pair(first.shape[1], data.context)})
+    if (dim.isFixed() && dim.size != wanted)
+      return invalid("expected a batch and a context of ", io::shapeText(first.shape), ", but got [", options.batch,
+                     ", ", data.context, "]");
+  return checkVocabulary(data, vocabulary());
+}
+
+/// The fewest rows of tables that ids are looked up in.
+int64_t Tuning::vocabulary() const {
+  int64_t rows = std::numeric_limits<int32_t>::max();
+  for (const io::TensorInfo &input : session.entry().inputs)
+    if (input.rows > 0)
+      rows = std::min(rows, input.rows);
+  return rows;
+}
+
+absl::Status Tuning::allocate() {
+  std::vector<int64_t> shape = {options.batch, data.context};
+  HONE_ASSIGN_OR_RETURN(tokens, io::Array::create(session.entry().inputs.front().dtype, shape));
+  HONE_ASSIGN_OR_RETURN(targets, io::Array::create(HONE_I64, shape));
+  HONE_ASSIGN_OR_RETURN(rate, io::Array::create(HONE_F32, {}));
+  return absl::OkStatus();
+}
+
+/// The next batch.
+void Tuning::fill() {
+  auto context = static_cast<size_t>(data.context);
+  for (size_t row = 0; row < static_cast<size_t>(options.batch); ++row) {
+    std::span<const int64_t> window = data.windowOf(order.next());
+    auto copy = [&]<typename Id>(std::span<Id> all, std::span<const int64_t> ids) {
+      std::ranges::transform(ids, all.subspan(row * context, context).begin(),
+                             [](int64_t id) { return static_cast<Id>(id); });
+    };
+    if (tokens.dtype() == HONE_I64)
+      copy(tokens.as<int64_t>(), window.first(context));
+    else
+      copy(tokens.as<int32_t>(), window.first(context));
+    copy(targets.as<int64_t>(), window.last(context));
+  }
+}
+
+absl::StatusOr<Tuning::Measured> Tuning::step(int64_t number) {
+  fill();
+  rate.as<float>()[0] = static_cast<float>(learningRateAt(options, number));
+  std::array inputs = {rt::NamedTensor{session.entry().inputs.front().name, tokens.view()},
+                       rt::NamedTensor{kTargets, targets.view()}, rt::NamedTensor{kRate, rate.view()}};
+  HONE_ASSIGN_OR_RETURN(std::vector<io::Array> outputs, session.forward(inputs));
+  Measured measured = {outputs[0].as<float>()[0], outputs[1].as<float>()[0]};
+  if (!std::isfinite(measured.loss))
+    return invalid("step ", number + 1, ": the loss is ", measured.loss, "; a smaller --learning-rate may help");
+  if (!std::isfinite(measured.norm))
+    return invalid("step ", number + 1, ": the norm of the gradients is ", measured.norm,
+                   "; a smaller --learning-rate may help");
+  return measured;
+}
+
+/// Returns to the checkpoint; gives how many steps are done.
+absl::StatusOr<int64_t> Tuning::resume() {
+  if (options.checkpoint.empty())
+    return 0;
+  HONE_ASSIGN_OR_RETURN(int64_t done, readCheckpoint(options.checkpoint, options.run, session.state()));
+  for (int64_t i = 0; i < done * options.batch; ++i)
+    order.next();
+  return done;
+}
+
+/// Writes a checkpoint after every so many steps, but not at the end, where the model itself is written.
+absl::Status Tuning::keep(int64_t done) {
+  if (options.checkpoint.empty() || done % options.checkpointEvery != 0 || done == options.steps)
+    return absl::OkStatus();
+  HONE_RETURN_IF_ERROR(checkParameters(session.state(), done));
+  return writeCheckpoint(options.checkpoint, options.run, done, session.state());
+}
+
+absl::StatusOr<TuningResult> Tuning::run() {
+  HONE_RETURN_IF_ERROR(checkSignature());
+  HONE_RETURN_IF_ERROR(allocate());
+  HONE_ASSIGN_OR_RETURN(int64_t done, resume());
+  HONE_ASSIGN_OR_RETURN(StepLog log, StepLog::create(options.log, done));
+  Progress progress("tuning", options.steps);
+  TuningResult result;
+  auto begin = std::chrono::steady_clock::now();
+  for (int64_t number = done; number < options.steps; ++number) {
+    HONE_ASSIGN_OR_RETURN(Measured measured, step(number));
+    HONE_RETURN_IF_ERROR(keep(number + 1));
+    double tokensDone = static_cast<double>((number + 1 - done) * options.batch * data.context);
+    result.tokensPerSecond = tokensDone / rt::secondsSince(begin);
+    result.lastLoss = measured.loss;
+    if (number == done)
+      result.firstLoss = measured.loss;
+    HONE_RETURN_IF_ERROR(
+        log.write(number + 1, measured.loss, measured.norm, learningRateAt(options, number), result.tokensPerSecond));
+    char about[64];
+    std::snprintf(about, sizeof(about), "loss %.4f, %.0f tokens/s", measured.loss, result.tokensPerSecond);
+    progress.update(number + 1, about);
+  }
+  HONE_RETURN_IF_ERROR(checkParameters(session.state(), options.steps));
+  return result;
+}
+
+} // namespace
+
+absl::StatusOr<TuningResult> runTuning(const std::string &artefact, const TuningData &data,
+                                       const TuningOptions &options, const ParameterReceiver &receive) {
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, rt::Module::load(artefact));
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Session> session, rt::Session::create(module, kStep));
+  session->setThreads(options.threads);
+  HONE_ASSIGN_OR_RETURN(TuningResult result, Tuning(*session, data, options).run());
+  for (const rt::Slot &slot : session->state().slots())
+    if (!slot.description().beginning.empty())
+      HONE_RETURN_IF_ERROR(receive(slot.description().name, bytesOf(slot)));
+  return result;
+}
+
+} // namespace hone::cli
