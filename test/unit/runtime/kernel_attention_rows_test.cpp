@@ -169,8 +169,9 @@ struct Case {
 hone_tensor slice(hone_tensor tensor, int32_t axis, int64_t first, int64_t count) {
   if (tensor.rank <= axis || tensor.sizes[axis] == 0)
     return tensor;
-  tensor.data = static_cast<uint8_t *>(tensor.data) +
-                first * tensor.strides[axis] * io::dtypeBytes(static_cast<hone_dtype>(tensor.dtype));
+  if (tensor.data)
+    tensor.data = static_cast<uint8_t *>(tensor.data) +
+                  first * tensor.strides[axis] * io::dtypeBytes(static_cast<hone_dtype>(tensor.dtype));
   tensor.sizes[axis] = count;
   return tensor;
 }
