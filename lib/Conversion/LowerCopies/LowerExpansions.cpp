@@ -29,24 +29,23 @@ bool hasUncertainGroup(memref::ExpandShapeOp expand) {
   });
 }
 
+/// Of the same type, without a cast: a copy reads through casts, and would no longer be one of contiguous memory.
 Value lower(OpBuilder &b, memref::ExpandShapeOp expand) {
   Location loc = expand.getLoc();
   auto source = memref::ExtractStridedMetadataOp::create(b, loc, expand.getSrc());
   MemRefType type = expand.getResultType();
+  auto [known, offset] = type.getStridesAndOffset();
   SmallVector<OpFoldResult> sizes = expand.getMixedOutputShape(), strides(type.getRank());
   for (auto [dim, group] : llvm::enumerate(expand.getReassociationIndices())) {
     Value stride = source.getStrides()[dim];
     for (int64_t inner : llvm::reverse(group)) {
-      strides[inner] = stride;
+      bool isKnown = !ShapedType::isDynamic(known[inner]);
+      strides[inner] = isKnown ? OpFoldResult(b.getIndexAttr(known[inner])) : OpFoldResult(stride);
       stride = multiply(b, loc, stride, sizes[inner]);
     }
   }
-  SmallVector<int64_t> unknown(type.getRank(), ShapedType::kDynamic);
-  auto layout = StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, unknown);
-  auto strided = MemRefType::get(type.getShape(), type.getElementType(), layout, type.getMemorySpace());
-  Value cast = memref::ReinterpretCastOp::create(b, loc, strided, source.getBaseBuffer(),
-                                                 OpFoldResult(source.getOffset()), sizes, strides);
-  return memref::CastOp::create(b, loc, type, cast);
+  OpFoldResult begin = ShapedType::isDynamic(offset) ? OpFoldResult(source.getOffset()) : b.getIndexAttr(offset);
+  return memref::ReinterpretCastOp::create(b, loc, type, source.getBaseBuffer(), begin, sizes, strides);
 }
 
 struct LowerExpansions : impl::LowerExpansionsBase<LowerExpansions> {
