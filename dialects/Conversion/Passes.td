@@ -200,8 +200,13 @@ def ExpandOnnxFunctions : Pass<"hone-expand-onnx-functions", "::mlir::ModuleOp">
   let description = [{
     ONNX defines many operators as functions of others, some depending on attributes and operand types. An operation that
     `hone-convert-onnx-to-linalg` does not lower is replaced by the body of its function at the opset of the module, and so
-    are the operations of that body. Operations without a function stay, for the lowering to report.
+    are the operations of that body. Operations without a function stay, for the lowering to report. One whose function does
+    not cover its attributes or types is an error that says so.
+
+    Before models are raised those of com.microsoft are expanded, as what they mean is recognised in the nodes that they are
+    functions of.
   }];
+  let options = [Option<"domain", "domain", "std::string", "\"\"", "Replace operations of this domain alone; all where empty">];
   let dependentDialects = ["::hone::HoneDialect"];
   let statistics = [Statistic<"numExpanded", "num-functions-expanded", "Number of operations replaced by their functions">];
 }

@@ -9,6 +9,7 @@
 #include "ImportTensor.h"
 
 #include "hone/Dialect/Onnx/OnnxDialect.h"
+#include "hone/Dialect/Onnx/UnsupportedForm.h"
 #include "hone/Import/Import.h"
 
 #include "onnx/defs/schema.h"
@@ -140,11 +141,15 @@ static std::shared_ptr<ModelProto> exportModel(Operation *op, const OpSchema &sc
 // The model's nodes in the operation's place
 //===----------------------------------------------------------------------===//
 
-/// Puts the function's nodes in the place of the node; false if the schema has no function for these types and opset.
-static bool inlineFunction(ModelProto &model, llvm::function_ref<bool(StringRef)> isPrimitive) {
+/// Puts the function's nodes in the place of the node; false if the schema has no function for these types and opset, failure after a
+/// diagnostic if its function says why not.
+static FailureOr<bool> inlineFunction(ModelProto &model, llvm::function_ref<bool(StringRef)> isPrimitive,
+                                      Operation *op) {
   const NodeProto node = model.graph().node(0);
   try {
     ::onnx::inliner::InlineSelectedFunctions(model, ExpandedNames(isPrimitive), ::onnx::OpSchemaRegistry::Instance());
+  } catch (const onnxir::UnsupportedForm &reason) {
+    return op->emitOpError() << reason.what();
   } catch (const std::exception &) {
     return false;
   }
@@ -175,8 +180,11 @@ FailureOr<bool> expandFunction(Operation *op, llvm::function_ref<bool(StringRef)
   if (!schema || !(schema->HasFunction() || schema->HasContextDependentFunction()) || op->getNumRegions() > 0)
     return false;
   std::shared_ptr<ModelProto> model = exportModel(op, *schema);
-  if (!model || !inlineFunction(*model, isPrimitive))
+  if (!model)
     return false;
+  FailureOr<bool> inlined = inlineFunction(*model, isPrimitive, op);
+  if (failed(inlined) || !*inlined)
+    return inlined;
   SmallVector<Value> inputs, outputs;
   llvm::copy_if(op->getOperands(), std::back_inserter(inputs), [](Value value) { return !onnxir::isAbsent(value); });
   llvm::copy_if(op->getResults(), std::back_inserter(outputs), [](Value value) { return !onnxir::isAbsent(value); });

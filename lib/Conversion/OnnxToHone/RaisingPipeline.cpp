@@ -3,6 +3,8 @@
 //
 // The order of the raising passes.
 
+#include "OnnxMatch.h"
+
 #include "hone/Conversion/Passes.h"
 #include "hone/Conversion/Raising.h"
 
@@ -12,6 +14,7 @@
 namespace hone {
 
 void buildRaisingPipeline(mlir::OpPassManager &manager) {
+  manager.addPass(createExpandOnnxFunctions({raising::kMicrosoft.str()}));
   manager.addPass(createInferOnnxShapes());
   // First: @forward may be made of a branch whose shapes are known only then. The masks of @forward are computed from the
   // state, and are recognised as that.

@@ -18,21 +18,28 @@ namespace hone {
 namespace {
 
 struct ExpandOnnxFunctions : impl::ExpandOnnxFunctionsBase<ExpandOnnxFunctions> {
+  using ExpandOnnxFunctionsBase::ExpandOnnxFunctionsBase;
+
   void runOnOperation() override {
     llvm::SmallVector<mlir::Operation *> candidates;
     getOperation().walk([&](mlir::Operation *op) {
-      if (onnxir::isOnnxOp(op) && !hasLowering(op->getName().getStringRef()))
+      if (onnxir::isOnnxOp(op) && !isPrimitive(op->getName().getStringRef()))
         candidates.push_back(op);
     });
+    auto stays = [&](llvm::StringRef name) { return isPrimitive(name); };
     for (mlir::Operation *op : candidates) {
-      mlir::FailureOr<bool> expanded = expandFunction(op, hasLowering);
+      mlir::FailureOr<bool> expanded = expandFunction(op, stays);
       if (mlir::failed(expanded))
         return signalPassFailure();
       numExpanded += *expanded;
     }
   }
 
-  static bool hasLowering(llvm::StringRef name) { return lowering::getLoweringTable().contains(name); }
+  /// Whether operations of this name stay: those that have a lowering, and those outside the domain.
+  bool isPrimitive(llvm::StringRef name) const {
+    return lowering::getLoweringTable().contains(name) ||
+           !(domain.empty() || name.starts_with(onnxir::getOperationName(domain, "")));
+  }
 };
 
 } // namespace

@@ -276,11 +276,13 @@ static LogicalResult lowerQLinearMatMul(Node &node) {
 }
 
 void addQuantizeLowerings(LoweringTable &table) {
-  table["onnx.DequantizeLinear"] = lowerDequantizeLinear;
+  for (const char *domain : {"onnx.", "onnx.com.microsoft."}) {
+    table[domain + std::string("DequantizeLinear")] = lowerDequantizeLinear;
+    table[domain + std::string("QuantizeLinear")] = lowerQuantizeLinear;
+  }
   table["onnx.DynamicQuantizeLinear"] = lowerDynamicQuantizeLinear;
   table["onnx.MatMulInteger"] = lowerMatMulInteger;
   table["onnx.QLinearMatMul"] = lowerQLinearMatMul;
-  table["onnx.QuantizeLinear"] = lowerQuantizeLinear;
 }
 
 } // namespace hone::lowering

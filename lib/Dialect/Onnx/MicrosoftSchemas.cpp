@@ -4,9 +4,10 @@
 // Schemas of the com.microsoft operators that exporters emit: arity, attributes, defaults and the inference of result
 // types, as onnxruntime documents them (docs/ContribOperators.md of that project).
 
+#include "SchemaBuilding.h"
+
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 
-#include "onnx/defs/schema.h"
 #include "onnx/defs/shape_inference.h"
 
 using ::onnx::AttributeProto;
@@ -14,50 +15,6 @@ using ::onnx::InferenceContext;
 using ::onnx::OpSchema;
 
 namespace hone::onnxir {
-
-namespace {
-
-/// What an operator says beyond its name: inputs (a trailing '?' makes one optional) and outputs.
-struct Signature {
-  std::vector<std::string> inputs;
-  std::vector<std::string> outputs;
-};
-
-constexpr const char *kMicrosoft = "com.microsoft";
-const std::vector<std::string> kAllTensors = OpSchema::all_tensor_types_ir4();
-
-} // namespace
-
-static OpSchema makeSchema(const char *name, const Signature &signature, const char *domain = kMicrosoft) {
-  OpSchema schema;
-  schema.SetName(name).SetDomain(domain).SinceVersion(1).SetLocation(__FILE__, __LINE__);
-  auto formal = [&](const std::string &spelled, int index, bool input) {
-    bool optional = spelled.back() == '?';
-    std::string bare = optional ? spelled.substr(0, spelled.size() - 1) : spelled;
-    std::string type = "T_" + std::string(input ? "in" : "out") + std::to_string(index);
-    auto option = optional ? OpSchema::Optional : OpSchema::Single;
-    if (input)
-      schema.Input(index, bare, "", type, option);
-    else
-      schema.Output(index, bare, "", type, option);
-    schema.TypeConstraint(type, kAllTensors, "");
-  };
-  for (size_t i = 0; i < signature.inputs.size(); ++i)
-    formal(signature.inputs[i], static_cast<int>(i), true);
-  for (size_t i = 0; i < signature.outputs.size(); ++i)
-    formal(signature.outputs[i], static_cast<int>(i), false);
-  return schema;
-}
-
-static void addIntegers(OpSchema &schema, std::initializer_list<std::pair<const char *, int64_t>> defaults) {
-  for (auto [name, value] : defaults)
-    schema.Attr(name, "", AttributeProto::INT, value);
-}
-
-static void addFloats(OpSchema &schema, std::initializer_list<std::pair<const char *, float>> defaults) {
-  for (auto [name, value] : defaults)
-    schema.Attr(name, "", AttributeProto::FLOAT, value);
-}
 
 /// Output `index` has the type of input 0, if that output is asked for.
 static void inferLikeInput(InferenceContext &ctx, size_t index, size_t input = 0) {
@@ -313,6 +270,28 @@ static OpSchema makeQMoE() {
   return schema;
 }
 
+/// The operators of the default domain as they were before it had integers of 16 bits and less than 8.
+static std::vector<OpSchema> makeLinearQuantization() {
+  OpSchema quantize = makeSchema("QuantizeLinear", {{"x", "y_scale", "y_zero_point?"}, {"y"}});
+  OpSchema dequantize = makeSchema("DequantizeLinear", {{"x", "x_scale", "x_zero_point?"}, {"y"}});
+  addIntegers(quantize, {{"axis", 1}});
+  addIntegers(dequantize, {{"axis", 1}});
+  quantize.TypeAndShapeInferenceFunction([](InferenceContext &ctx) {
+    if (ctx.getNumInputs() > 2 && ctx.getInputType(2))
+      ::onnx::propagateElemTypeFromInputToOutput(ctx, 2, 0);
+    else
+      ::onnx::updateOutputElemType(ctx, 0, ::onnx::TensorProto::UINT8);
+    if (::onnx::hasInputShape(ctx, 0))
+      ::onnx::propagateShapeFromInputToOutput(ctx, 0, 0);
+  });
+  dequantize.TypeAndShapeInferenceFunction([](InferenceContext &ctx) {
+    ::onnx::propagateElemTypeFromInputToOutput(ctx, 1, 0);
+    if (::onnx::hasInputShape(ctx, 0))
+      ::onnx::propagateShapeFromInputToOutput(ctx, 0, 0);
+  });
+  return {std::move(quantize), std::move(dequantize)};
+}
+
 void registerMicrosoftSchemas() {
   auto &versions = ::onnx::OpSchemaRegistry::DomainToVersionRange::Instance();
   versions.AddDomainToVersion(kMicrosoft, 1, 1);
@@ -320,6 +299,9 @@ void registerMicrosoftSchemas() {
   registerAll(makeActivations());
   registerAll({makeGroupQueryAttention(), makeMultiHeadAttention(), makeRotaryEmbedding(), makeMatMulNBits(),
                makeFusedMatMul(), makeGatherBlockQuantized(), makeMoE(), makeQMoE()});
+  for (auto family : {makeLinearQuantization, makeAttentionFunctions, makeEmbeddingFunctions, makeFusedFunctions,
+                      makeQuantizedFunctions, makeQuantizedProducts})
+    registerAll(family());
 }
 
 } // namespace hone::onnxir

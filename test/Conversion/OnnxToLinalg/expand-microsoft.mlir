@@ -1,0 +1,55 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// RUN: hone-opt %s --hone-expand-onnx-functions=domain=com.microsoft | FileCheck %s -enable-var-scope
+
+module attributes {onnx.opsets = {ai.onnx = 13 : i64, com.microsoft = 1 : i64}} {
+
+// The floats that the integers stand for; a zero point that is not given is 0 of the operand's type.
+// CHECK-LABEL: func @sum
+// CHECK-DAG: %[[LHS:.*]] = "onnx.DequantizeLinear"(%arg0, %arg1, %arg2)
+// CHECK-DAG: %[[RHS:.*]] = "onnx.DequantizeLinear"(%arg3, %arg4)
+// CHECK: %[[SUM:.*]] = "onnx.Add"(%[[LHS]], %[[RHS]])
+// CHECK: %[[ZERO:.*]] = "onnx.Constant"() {value = dense<0> : tensor<i8>}
+// CHECK: "onnx.QuantizeLinear"(%[[SUM]], %arg5, %[[ZERO]]) {{.*}} -> tensor<?x4xi8>
+func.func @sum(%a: tensor<?x4xi8>, %sa: tensor<f32>, %za: tensor<i8>, %b: tensor<?x4xi8>, %sb: tensor<f32>, %sc: tensor<f32>) -> tensor<?x4xi8> {
+  %none = "onnx.NoValue"() : () -> none
+  %0 = "onnx.com.microsoft.QLinearAdd"(%a, %sa, %za, %b, %sb, %none, %sc) : (tensor<?x4xi8>, tensor<f32>, tensor<i8>, tensor<?x4xi8>, tensor<f32>, none, tensor<f32>) -> tensor<?x4xi8>
+  return %0 : tensor<?x4xi8>
+}
+
+// Operands that are repeated in threes.
+// CHECK-LABEL: func @joined
+// CHECK-COUNT-2: "onnx.DequantizeLinear"
+// CHECK: "onnx.Concat"(%{{.*}}, %{{.*}}) {axis = 1 : i64}
+func.func @joined(%s: tensor<f32>, %z: tensor<ui8>, %a: tensor<2x3xui8>, %b: tensor<2x4xui8>) -> tensor<2x7xui8> {
+  %0 = "onnx.com.microsoft.QLinearConcat"(%s, %z, %a, %s, %z, %b, %s, %z) {axis = 1 : i64} : (tensor<f32>, tensor<ui8>, tensor<2x3xui8>, tensor<f32>, tensor<ui8>, tensor<2x4xui8>, tensor<f32>, tensor<ui8>) -> tensor<2x7xui8>
+  return %0 : tensor<2x7xui8>
+}
+
+// Channels that are last are moved, and moved back.
+// CHECK-LABEL: func @pooled
+// CHECK: "onnx.Transpose"(%{{.*}}) {perm = array<i64: 0, 3, 1, 2>}
+// CHECK: "onnx.AveragePool"({{.*}}kernel_shape = array<i64: 2, 2>
+// CHECK: "onnx.Transpose"(%{{.*}}) {perm = array<i64: 0, 2, 3, 1>}
+func.func @pooled(%x: tensor<1x4x4x3xui8>, %s: tensor<f32>, %z: tensor<ui8>) -> tensor<1x3x3x3xui8> {
+  %0 = "onnx.com.microsoft.QLinearAveragePool"(%x, %s, %z, %s, %z) {channels_last = 1 : i64, kernel_shape = array<i64: 2, 2>} : (tensor<1x4x4x3xui8>, tensor<f32>, tensor<ui8>, tensor<f32>, tensor<ui8>) -> tensor<1x3x3x3xui8>
+  return %0 : tensor<1x3x3x3xui8>
+}
+
+// An activation has its numbers from the attributes of the node.
+// CHECK-LABEL: func @activated
+// CHECK: %[[PRODUCT:.*]] = "onnx.Gemm"(%arg0, %arg1) {alpha = 1.000000e+00 : f32, beta = 1.000000e+00 : f32, transA = 0 : i64, transB = 1 : i64}
+// CHECK: "onnx.LeakyRelu"(%[[PRODUCT]]) {alpha = 2.500000e-01 : f32}
+func.func @activated(%a: tensor<2x3xf32>, %b: tensor<4x3xf32>) -> tensor<2x4xf32> {
+  %0 = "onnx.com.microsoft.FusedGemm"(%a, %b) {transB = 1 : i64, activation = "LeakyRelu", activation_alpha = 0.25 : f32} : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x4xf32>
+  return %0 : tensor<2x4xf32>
+}
+
+// Functions of the default domain stay.
+// CHECK-LABEL: func @other_domain
+// CHECK: onnx.MeanVarianceNormalization
+func.func @other_domain(%x: tensor<2x3x4x4xf32>) -> tensor<2x3x4x4xf32> {
+  %0 = "onnx.MeanVarianceNormalization"(%x) : (tensor<2x3x4x4xf32>) -> tensor<2x3x4x4xf32>
+  return %0 : tensor<2x3x4x4xf32>
+}
+}
