@@ -1,0 +1,104 @@
+# Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What onnxruntime's tools make of the small models (ort_tools.py), against onnxruntime on the same files.
+
+Case MODEL/TOOL. One that the tool, or onnxruntime with the tool's file, cannot do is skipped. --list prints a line for every case: equal,
+skipped, or why not; --all takes every model that there is.
+"""
+
+import pathlib
+import sys
+import tempfile
+
+import numpy as np
+
+import onnx_reference
+import ort_tools
+import suite
+
+MODELS = ("bert.optimum", "distilbert.dynamo18", "gpt2.optimum", "phi3.optimum", "vit.optimum")
+TOLERANCE = 1e-4  # f32 in another order of summation, over a few layers
+# Activations that a file rounds to 8 bits fall to another side of a tie, or are rounded in a row of their own and with a sign: one
+# step may then be two of onnxruntime's, which has one scale for a tensor and leaves the sign out where there is none.
+ROUNDED = 2.0
+
+
+class Skip(Exception):
+    """A case that has nothing to compare with, with its reason."""
+
+
+def with_types(inputs, session):
+    """The inputs as a session takes them: those that a tool made halves are narrowed."""
+    kinds = {value.name: value.type for value in session.get_inputs()}
+    return {name: array.astype(np.float16) if kinds[name] == "tensor(float16)" else array
+            for name, array in inputs.items() if name in kinds}
+
+
+def make(case, folder):
+    """The tool's file, and for each stored case of the model its inputs, what the model answers and what the file does."""
+    path, tool = case
+    made = folder / "model.onnx"
+    try:
+        ort_tools.apply(tool, path, made)
+        session = onnx_reference.open_session(made)
+        names = [output.name for output in session.get_outputs()]
+        answers = []
+        for stored in suite.stored_cases(path).values():
+            inputs = with_types(stored["in"], session)
+            answers.append((inputs, stored["out"], dict(zip(names, session.run(names, inputs)))))
+    except suite.Failure as failure:
+        raise Skip(str(failure)) from None
+    except Exception as error:  # what onnxruntime raises has no class of its own
+        raise Skip(f"onnxruntime: {suite.one_line(str(error))}") from None
+    return made, answers
+
+
+def compare(got, exact, expected):
+    for name, array in expected.items():
+        if got[name].shape != array.shape:
+            raise suite.Failure(f"expected '{name}' to have shape {array.shape}, but got {got[name].shape}")
+        if np.allclose(got[name].astype(np.float64), array, rtol=TOLERANCE, atol=TOLERANCE):
+            continue
+        cost, allowed = (onnx_reference.error(value.astype(np.float64), exact[name]) for value in (got[name], array))
+        if not cost <= ROUNDED * allowed:
+            raise suite.Failure(f"'{name}' is {cost:.3g} from the model's, onnxruntime's {allowed:.3g}")
+
+
+def check(case, tools):
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        made, answers = make(case, folder)
+        suite.run_tool([tools / "hone", "compile", made, "-o", folder / "model.hone"])
+        for inputs, exact, expected in answers:
+            np.savez(folder / "in.npz", **inputs)
+            suite.run_tool([tools / "hone-run", "run", folder / "model.hone", "--inputs", folder / "in.npz",
+                            "--outputs", folder / "out.npz"])
+            compare(dict(np.load(folder / "out.npz")), exact, expected)
+
+
+def main():
+    parser = suite.parser(__doc__)
+    parser.add_argument("--list", action="store_true", help="print a line for every case")
+    parser.add_argument("--all", action="store_true", help="with every model, those of the shared folder too")
+    options = parser.parse_args()
+    models = suite.models() if options.all else {name: path for name, path in suite.models(own=True).items()
+                                                 if path.parent.name in MODELS}
+    cases = [(f"{model}/{tool}", (path, tool)) for model, path in models.items()
+             for tool in ort_tools.TOOLS if options.only in f"{model}/{tool}"]
+    skipped = {}
+
+    def outcome(case):
+        try:
+            check(case, options.build / "bin")
+        except Skip as skip:
+            skipped[case] = str(skip)
+
+    passed = failed = 0
+    for (name, case), (_, reason) in zip(cases, suite.run_cases(cases, outcome, options.jobs)):
+        passed, failed = passed + (not reason and case not in skipped), failed + (reason is not None)
+        if reason or options.list:
+            print(f"{name}: {reason or skipped.get(case) or 'equal'}", flush=True)
+    return suite.finish(passed, failed, len(skipped))
+
+
+sys.exit(main())
