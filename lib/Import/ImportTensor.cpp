@@ -63,13 +63,16 @@ Type importInputType(const ::onnx::TypeProto &type, MLIRContext *context) {
   return RankedTensorType::get(shape, tensor.getElementType());
 }
 
+/// Names that exporters give dimensions of which they know nothing: two of them need not be equal.
+static bool isPlaceholder(StringRef name) { return name == "?" || name == "*" || name == "-1" || name == "None"; }
+
 ArrayAttr importDimensionNames(const ::onnx::TypeProto &type, MLIRContext *context) {
   if (!type.has_tensor_type() || !type.tensor_type().has_shape())
     return {};
   Builder b(context);
   SmallVector<Attribute> names;
   for (const auto &dim : type.tensor_type().shape().dim())
-    names.push_back(b.getStringAttr(dim.has_dim_param() ? dim.dim_param() : std::string()));
+    names.push_back(b.getStringAttr(isPlaceholder(dim.dim_param()) ? std::string() : dim.dim_param()));
   return b.getArrayAttr(names);
 }
 

@@ -6,6 +6,7 @@
 
 #include "OnnxFile.h"
 #include "BoundedSchemas.h"
+#include "ConvertOpset.h"
 #include "ImportTensor.h"
 #include "ModelSize.h"
 #include "OnnxChecks.h"
@@ -40,8 +41,6 @@ namespace {
 constexpr uint64_t kProtobufLimit = (uint64_t(1) << 31) - 1;
 /// Nesting of subgraphs costs a few levels each; real models stay under twenty.
 constexpr int kRecursionLimit = 200;
-/// Operators that changed until this opset are not supported as they were before: exporters left them in 2019.
-constexpr int64_t kOldestOpset = 11;
 
 template <typename Function>
 bool guarded(Location loc, StringRef doing, Function &&function) {
@@ -98,48 +97,22 @@ static void giveDomains(GraphProto &graph) {
   }
 }
 
-/// Whether every operator of the default domain means in opset `version` what it means in the oldest supported one.
-static LogicalResult checkUnchanged(const GraphProto &graph, int64_t version, Location loc) {
-  for (const NodeProto &node : graph.node()) {
-    auto getSchema = [&](int64_t opset) {
-      return ::onnx::OpSchemaRegistry::Schema(node.op_type(), static_cast<int>(opset), node.domain());
-    };
-    const ::onnx::OpSchema *then = getSchema(version), *now = getSchema(kOldestOpset);
-    bool same = then && now && then->SinceVersion() == now->SinceVersion() && !now->Deprecated();
-    if (node.domain().empty() && !same)
-      return emitError(loc) << "unsupported opset " << version << " of operator '" << node.op_type()
-                            << "', which changed until opset " << kOldestOpset << ", the oldest that is supported";
-    for (const auto &attribute : node.attribute())
-      if (attribute.has_g() && failed(checkUnchanged(attribute.g(), version, loc)))
-        return failure();
-  }
-  return success();
-}
+static bool isMicrosoft(const ::onnx::OperatorSetIdProto &opset) { return opset.domain() == "com.microsoft"; }
 
-/// Sees to it that operators have schemas: brings old opsets to the oldest supported one, and adds com.microsoft. `file`
-/// is set to the opsets without that addition.
-static LogicalResult
-normalizeOpsets(ModelProto &model, google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto> &file, Location loc) {
+/// Sees to it that operators have schemas: refuses opsets that have none, and adds com.microsoft.
+static LogicalResult normalizeOpsets(ModelProto &model, Location loc) {
   bool microsoft = false;
   int64_t version = 0;
   for (const auto &opset : model.opset_import()) {
     if (opset.domain().empty())
       version = opset.version();
-    microsoft |= opset.domain() == "com.microsoft";
+    microsoft |= isMicrosoft(opset);
   }
   int64_t newest = ::onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map().at("").second;
-  bool isOlder = version >= 1 && version < kOldestOpset && model.functions_size() == 0;
-  if (isOlder) {
-    if (failed(checkUnchanged(model.graph(), version, loc)))
-      return failure();
-    for (auto &opset : *model.mutable_opset_import())
-      if (opset.domain().empty())
-        opset.set_version(kOldestOpset);
-  } else if (version < kOldestOpset || version > newest) {
+  int64_t oldest = model.functions_size() == 0 ? 1 : kOldestOpset;
+  if (version < oldest || version > newest)
     return emitError(loc) << "unsupported opset " << version << (version ? "" : " (none is imported)")
                           << " of the default domain; supported: " << kOldestOpset << " to " << newest;
-  }
-  file = model.opset_import();
   if (!microsoft) {
     auto *opset = model.add_opset_import();
     opset->set_domain("com.microsoft");
@@ -229,7 +202,8 @@ OnnxFile readOnnxFile(StringRef path, const Limits &limits, Location loc) {
     return file;
   spellDefaultDomain(*model);
   sortNodes(*model->mutable_graph());
-  if (failed(normalizeOpsets(*model, file.opsets, loc)))
+  bool importsMicrosoft = llvm::any_of(model->opset_import(), isMicrosoft);
+  if (failed(normalizeOpsets(*model, loc)))
     return file;
   if (failed(checkRanks(*model, loc)) || failed(checkInlinedSize(*model, limits, loc)))
     return file;
@@ -237,6 +211,12 @@ OnnxFile readOnnxFile(StringRef path, const Limits &limits, Location loc) {
     return file;
   if (failed(expandSparseInitializers(*model->mutable_graph(), limits, loc)))
     return file;
+  bool converted = false;
+  guarded(loc, "cannot convert the opset", [&] { converted = succeeded(convertOpset(*model, inferShapes, loc)); });
+  if (!converted)
+    return file;
+  llvm::copy_if(model->opset_import(), google::protobuf::RepeatedFieldBackInserter(&file.opsets),
+                [&](const auto &opset) { return importsMicrosoft || !isMicrosoft(opset); });
   bool prepared = guarded(loc, "cannot infer shapes", [&] {
     if (model->functions_size() > 0)
       ::onnx::inliner::InlineLocalFunctions(*model);

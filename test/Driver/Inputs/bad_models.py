@@ -36,7 +36,8 @@ def operators():
     save("unknown-operator", [node("Relux", ["x"], ["a"], name="n1"), node("Relux", ["a"], ["y"], name="n2")])
     save("unknown-domain", [node("Relu", ["x"], ["y"], name="n1", domain="org.mine")])
     save("unknown-opset", [node("Relu", ["x"], ["y"])], opsets=[("", 99)])
-    save("old-opset", [node("Upsample", ["x"], ["y"])], opsets=[("", 7)])
+    save("old-opset", [node("Scan", ["", "x"], ["y"], name="n1", num_scan_inputs=1, body=helper.make_graph(
+        [node("Relu", ["a"], ["b"])], "body", [info("a", ())], [info("b", ())]))], [info("x", (1, 4))], [info("y", (1, 4))], opsets=[("", 8)])
     save("no-opset", [node("Relu", ["x"], ["y"])], opsets=[("ai.onnx.ml", 3)])
     save("no-lowering", [node("RandomUniformLike", ["x"], ["y"], name="n1")])
     save("strings", [node("Identity", ["x"], ["y"])], [info("x", (2,), TensorProto.STRING)],
