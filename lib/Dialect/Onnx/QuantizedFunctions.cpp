@@ -63,10 +63,10 @@ static void makeSoftmax(FunctionBody &body) {
 }
 
 //===----------------------------------------------------------------------===//
-// Pools
+// Pools and convolutions
 //===----------------------------------------------------------------------===//
 
-/// `to` = `from` with channels last or second, as `order` begins; only tensors of known rank.
+/// `to` = `from` with channels last or second; only tensors of known rank.
 static void moveChannels(FunctionBody &body, const std::string &from, const std::string &to, bool toLast) {
   auto rank = body.rank(0);
   if (!rank || *rank < 3)
@@ -102,6 +102,22 @@ static void makeAveragePool(FunctionBody &body) {
 }
 
 static void makeGlobalAveragePool(FunctionBody &body) { makePool(body, "GlobalAveragePool", {}); }
+
+/// The operator of the default domain, between transpositions where the channels are last.
+static void makeConv(FunctionBody &body) {
+  bool isLast = body.integer("channels_last") != 0;
+  if (isLast)
+    moveChannels(body, "x", "input", /*toLast=*/false);
+  else
+    body.add("input = Identity(x)");
+  body.add("result = QLinearConv(input, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point" +
+           std::string(body.has(8) ? ", B)" : ")"));
+  body.copy({"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"});
+  if (isLast)
+    moveChannels(body, "result", "y", /*toLast=*/true);
+  else
+    body.add("y = Identity(result)");
+}
 
 //===----------------------------------------------------------------------===//
 // Several tensors
@@ -157,7 +173,14 @@ std::vector<OpSchema> makeQuantizedFunctions() {
   OpSchema where = makeSchema("QLinearWhere", {{"condition", "X", "x_scale", "x_zero_point", "Y", "y_scale",
                                                 "y_zero_point", "z_scale", "z_zero_point"},
                                                {"Z"}});
-  return {withFunction(makeSchema("QLinearAdd", binary), makeBinary<kAdd>),
+  OpSchema conv = makeSchema(
+      "QLinearConv",
+      {{"x", "x_scale", "x_zero_point", "w", "w_scale", "w_zero_point", "y_scale", "y_zero_point", "B?"}, {"y"}});
+  addIntegers(conv, {{"channels_last", 0}, {"group", 1}});
+  conv.Attr("auto_pad", "", AttributeProto::STRING, std::string("NOTSET"));
+  addOptional(conv, AttributeProto::INTS, {"dilations", "kernel_shape", "pads", "strides"});
+  return {withFunction(std::move(conv), makeConv),
+          withFunction(makeSchema("QLinearAdd", binary), makeBinary<kAdd>),
           withFunction(makeSchema("QLinearMul", binary), makeBinary<kMul>),
           withFunction(makeSchema("QLinearSigmoid", unary), makeSigmoid),
           withFunction(std::move(leakyRelu), makeLeakyRelu),

@@ -45,6 +45,17 @@ func.func @activated(%a: tensor<2x3xf32>, %b: tensor<4x3xf32>) -> tensor<2x4xf32
   return %0 : tensor<2x4xf32>
 }
 
+// The left half of each row, times the GELU of the right.
+// CHECK-LABEL: func @split
+// CHECK: %[[BIASED:.*]] = "onnx.Add"(%arg0, %arg1)
+// CHECK-DAG: %[[LEFT:.*]] = "onnx.Slice"(%[[BIASED]], %{{.*}}) : {{.*}} -> tensor<2x3x4xf32>
+// CHECK: %[[GATE:.*]] = "onnx.com.microsoft.Gelu"
+// CHECK: "onnx.Mul"(%[[LEFT]], %[[GATE]])
+func.func @split(%x: tensor<2x3x8xf32>, %bias: tensor<8xf32>) -> tensor<2x3x4xf32> {
+  %0 = "onnx.com.microsoft.BiasSplitGelu"(%x, %bias) : (tensor<2x3x8xf32>, tensor<8xf32>) -> tensor<2x3x4xf32>
+  return %0 : tensor<2x3x4xf32>
+}
+
 // Functions of the default domain stay.
 // CHECK-LABEL: func @other_domain
 // CHECK: onnx.MeanVarianceNormalization

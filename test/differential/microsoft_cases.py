@@ -1,0 +1,168 @@
+# Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Models of one node of com.microsoft, in the forms that onnxruntime's tools write and those that its documentation allows."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+WORDS = 9
+
+
+@dataclass
+class Case:
+    operator: str
+    model: onnx.ModelProto
+    inputs: dict
+
+
+class Cases:
+    """Collects cases; tensors are random, and the same in every run."""
+
+    def __init__(self):
+        self.cases, self.rng = {}, np.random.default_rng(0)
+
+    def real(self, *shape):
+        return self.rng.standard_normal(shape).astype(np.float32)
+
+    def code(self, *shape, kind=np.uint8):
+        info = np.iinfo(kind)
+        return self.rng.integers(info.min, info.max + 1, shape).astype(kind)
+
+    def add(self, name, operator, inputs, constants=(), outputs=1, results=(TensorProto.FLOAT,), **attributes):
+        """`inputs` has an array or None for each; those numbered in `constants` are initializers. Sizes are known at a call only."""
+        inputs = [None if array is None else np.asarray(array) for array in inputs]
+        names = ["" if array is None else f"in{place}" for place, array in enumerate(inputs)]
+        node = helper.make_node(operator, names, [f"out{i}" for i in range(outputs)], name=operator, domain="com.microsoft", **attributes)
+        arrays = {name: array for name, array in zip(names, inputs) if name}
+        fixed = {f"in{place}" for place in constants}
+        infos = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), [None] * array.ndim)
+                 for name, array in arrays.items() if name not in fixed]
+        kinds = [results[min(i, len(results) - 1)] for i in range(outputs)]
+        graph = helper.make_graph([node], operator, infos, [helper.make_tensor_value_info(f"out{i}", kind, None) for i, kind in enumerate(kinds)],
+                                  [numpy_helper.from_array(arrays[name], name) for name in sorted(fixed)])
+        opsets = [helper.make_opsetid("", 13), helper.make_opsetid("com.microsoft", 1)]
+        model = helper.make_model(graph, ir_version=9, opset_imports=opsets)
+        self.cases[f"{operator}.{name}"] = Case(operator, model, {k: v for k, v in arrays.items() if k not in fixed})
+
+
+SCALE, FINE = np.array(0.05, np.float32), np.array(0.01, np.float32)
+
+
+def add_attention(cases):
+    x, w, bias = cases.real(2, 5, 8), cases.real(8, 24), cases.real(24)
+    lengths, flags = np.array([5, 3], np.int32), np.array([[1, 1, 1, 1, 1], [0, 0, 1, 1, 1]], np.int32)
+    square = np.tril(np.ones((2, 5, 5), np.int32))
+    past = cases.real(2, 2, 2, 3, 4)
+    masks = {"plain": None, "lengths": lengths, "flags": flags, "square": square}
+    for name, mask in masks.items():
+        for causal in (0, 1):
+            cases.add(f"{name}{'-causal' * causal}", "Attention", [x, w, bias, mask], (1, 2), num_heads=2, unidirectional=causal)
+    long = np.array([[1] * 8, [0] * 3 + [1] * 5], np.int32)
+    for causal in (0, 1):
+        cases.add(f"past{'-causal' * causal}", "Attention", [x, w, bias, long, past], (1, 2), 2, num_heads=2, unidirectional=causal)
+    cases.add("past-alone", "Attention", [x, w, bias, None, past], (1, 2), 2, num_heads=2, unidirectional=1)
+    cases.add("bias", "Attention", [x, w, bias, None, None, cases.real(2, 2, 5, 5)], (1, 2), num_heads=2)
+    cases.add("scale", "Attention", [x, w, bias, flags], (1, 2), num_heads=2, scale=0.3, mask_filter_value=-50.0)
+    cases.add("widths", "Attention", [x, cases.real(8, 32), cases.real(32)], (1, 2), num_heads=2, qkv_hidden_sizes=[8, 8, 16])
+    for kind in (np.uint8, np.int8):
+        codes = cases.code(8, 24, kind=kind)
+        zero = np.array(130 if kind == np.uint8 else 0, kind)
+        for name, mask in masks.items():
+            cases.add(f"{name}-{kind.__name__}", "QAttention", [cases.code(2, 5, 8), codes, bias, SCALE, FINE, mask, np.uint8(120), zero],
+                      (1, 2), num_heads=2)
+    cases.add("channels", "QAttention", [cases.code(2, 5, 8), codes, bias, SCALE, np.abs(cases.real(24)) / 50, None, np.uint8(120),
+                                         np.zeros(24, np.int8)], (1, 2), num_heads=2)
+
+
+def add_embeddings(cases):
+    ids, segments = np.array([[1, 8, 3], [0, 2, 5]], np.int32), np.array([[0, 0, 1], [1, 1, 0]], np.int32)
+    tables = [cases.real(WORDS, 8), cases.real(6, 8), cases.real(2, 8)]
+    row = [cases.real(8), cases.real(8)]
+    mask, positions = np.array([[1, 1, 0], [1, 1, 1]], np.int32), np.array([[2, 3, 4], [0, 1, 2]], np.int32)
+    kinds = (TensorProto.FLOAT, TensorProto.INT32, TensorProto.FLOAT)
+    fixed = (2, 3, 5, 6)
+    cases.add("segments", "EmbedLayerNormalization", [ids, segments, *tables, *row, mask], (*fixed, 4), 2, kinds)
+    cases.add("words", "EmbedLayerNormalization", [ids, None, *tables[:2], None, *row], fixed, 2, kinds)
+    cases.add("positions", "EmbedLayerNormalization", [ids, segments, *tables, *row, mask, positions], (*fixed, 4), 3, kinds,
+              epsilon=1e-5)
+    codes = [cases.code(WORDS, 8), cases.code(6, 8), cases.code(2, 8), cases.code(8), cases.code(8)]
+    scales, zeros = [FINE] * 5, [np.array(zero, np.uint8) for zero in (120, 130, 110, 0, 128)]
+    cases.add("segments", "QEmbedLayerNormalization", [ids, segments, *codes, mask, *scales, *zeros], (*fixed, 4), 2, kinds)
+
+
+def add_products(cases):
+    for kind in (np.uint8, np.int8):
+        name, code = kind.__name__, cases.code(6, 7, kind=kind)
+        zero, channels = np.array(3, kind), cases.code(7, kind=kind)
+        scales = np.abs(cases.real(7)) / 40
+        a, fixed = cases.real(2, 5, 6), (1,)
+        cases.add(name, "DynamicQuantizeMatMul", [a, code, FINE], fixed)
+        cases.add(f"{name}-channels", "DynamicQuantizeMatMul", [a, code, scales, channels, cases.real(7)], (1, 4))
+        codes = cases.code(2, 5, 6)
+        cases.add(name, "MatMulIntegerToFloat", [codes, code, SCALE, FINE, np.uint8(9), zero], fixed)
+        cases.add(f"{name}-channels", "MatMulIntegerToFloat", [codes, code, SCALE, scales, np.uint8(9), channels, cases.real(7)], (1, 6))
+        rows, sums = cases.code(5, 6), cases.rng.integers(-500, 500, 7).astype(np.int32)
+        same = TensorProto.UINT8
+        cases.add(name, "QGemm", [rows, SCALE, np.uint8(4), code, FINE, zero, sums, np.float32(0.4), np.uint8(7)], (3, 6), results=(same,))
+        cases.add(f"{name}-float", "QGemm", [rows, SCALE, np.uint8(4), code.T.copy(), FINE, zero], (3,), transB=1, alpha=0.5)
+    for name in ("", "Relu", "Tanh", "Sigmoid"):
+        words = {"activation": name} if name else {}
+        if name:
+            cases.add(name, "FusedGemm", [cases.real(5, 6), cases.real(6, 7), cases.real(7)], (1,), alpha=0.5, **words)
+        cases.add(name or "none", "FusedConv", [cases.real(1, 2, 6, 6), cases.real(3, 2, 3, 3), cases.real(3)], (1,), **words)
+    cases.add("LeakyRelu", "FusedGemm", [cases.real(5, 6), cases.real(6, 7)], (1,), activation="LeakyRelu", activation_alpha=0.2)
+    cases.add("sum", "FusedConv", [cases.real(1, 2, 6, 6), cases.real(3, 2, 3, 3), cases.real(3), cases.real(1, 3, 4, 4)], (1,),
+              activation="Relu")
+    cases.add("transposed", "TransposeMatMul", [cases.real(2, 3, 4), cases.real(2, 5, 4)], transB=1, alpha=0.5)
+    cases.add("transposed", "FusedMatMul", [cases.real(2, 4, 3), cases.real(2, 4, 5)], transA=1)
+
+
+def add_quantized(cases):
+    for kind, result in ((np.uint8, TensorProto.UINT8), (np.int8, TensorProto.INT8)):
+        name, kinds = kind.__name__, (result,)
+        a, b = cases.code(2, 3, 8, kind=kind), cases.code(3, 1, kind=kind)
+        zero = [np.array(value, kind) for value in (3, 100, 17)]
+        for operator in ("QLinearAdd", "QLinearMul"):
+            cases.add(name, operator, [a, SCALE, zero[0], b, FINE, zero[1], np.float32(0.11), zero[2]], (), results=kinds)
+        parameters = [SCALE, zero[1], FINE, zero[0]]
+        cases.add(name, "QLinearSigmoid", [a, *parameters], (1, 2, 3, 4), results=kinds)
+        cases.add(name, "QLinearLeakyRelu", [a, *parameters], (1, 2, 3, 4), results=kinds, alpha=0.1)
+        for opset in (11, 13):
+            cases.add(f"{name}-{opset}", "QLinearSoftmax", [a, SCALE, zero[1], np.float32(1 / 256), np.array(np.iinfo(kind).min, kind)],
+                      (1, 2, 3, 4), results=kinds, axis=-1, opset=opset)
+        parts = [FINE, zero[2], a, SCALE, zero[0], a[:, :1], FINE, zero[1]]
+        cases.add(name, "QLinearConcat", parts, (0, 1, 3, 4, 6, 7), results=kinds, axis=1)
+        image = cases.code(1, 6, 6, 4, kind=kind)
+        for last in (0, 1):
+            cases.add(f"{name}-{last}", "QLinearGlobalAveragePool", [image, SCALE, zero[1], FINE, zero[0]], (1, 2, 3, 4), results=kinds,
+                      channels_last=last)
+        cases.add(name, "QLinearAveragePool", [cases.code(1, 4, 6, 6, kind=kind), SCALE, zero[1], SCALE, zero[0]], (1, 2, 3, 4),
+                  results=kinds, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+        cases.add(name, "QLinearWhere", [np.array([[True], [False], [True]]), a, SCALE, zero[0], b, FINE, zero[1], SCALE, zero[2]],
+                  (2, 3, 5, 6, 7, 8), results=kinds)
+    filters = cases.code(3, 2, 3, 3)
+    cases.add("last", "QLinearConv", [cases.code(1, 6, 6, 2), SCALE, np.uint8(9), filters, FINE, np.uint8(120), np.float32(0.3), np.uint8(99)],
+              (1, 2, 3, 4, 5, 6, 7), results=(TensorProto.UINT8,), channels_last=1)
+    cases.add("int16", "QuantizeLinear", [cases.real(3, 4), FINE, np.array(5, np.int16)], (1, 2), results=(TensorProto.INT16,))
+    cases.add("int16", "DequantizeLinear", [cases.code(3, 4, kind=np.int16), FINE, np.array(5, np.int16)], (1, 2))
+
+
+def add_sums(cases):
+    x, row = cases.real(2, 3, 8), cases.real(8)
+    cases.add("plain", "BiasGelu", [x, row])
+    cases.add("bias", "FastGelu", [x, row])
+    cases.add("plain", "Gelu", [x])
+    cases.add("plain", "QuickGelu", [x], alpha=1.5)
+    cases.add("biases", "SkipLayerNormalization", [x, x[::-1].copy(), row, row[::-1].copy(), cases.real(8)])
+    cases.add("bias", "SkipSimplifiedLayerNormalization", [x, x[::-1].copy(), row, cases.real(8)])
+    cases.add("flags", "MultiHeadAttention", [x, x, x, cases.real(24), np.array([[1, 1, 0], [1, 1, 1]], np.int32)], num_heads=2)
+
+
+def collect():
+    cases = Cases()
+    for family in (add_attention, add_embeddings, add_products, add_quantized, add_sums):
+        family(cases)
+    return cases.cases
