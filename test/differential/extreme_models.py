@@ -85,8 +85,9 @@ def loosen(model, known):
 # Operators that ONNX has no test of
 # ------------------------------------------------------------------------------------------------------------------------------
 
-def make_model(operator, inputs, outputs=1, domain="com.microsoft", opset=18, constants=(), **attributes):
-    """A model of one node; `inputs` has an array or None for each, of which those named in `constants` are initializers."""
+def make_model(operator, inputs, outputs=1, domain="com.microsoft", opset=18, constants=(), result=None, ranks=None, **attributes):
+    """A model of one node; `inputs` has an array or None for each, of which those named in `constants` are initializers. `result` is the
+    element type of the results, and `ranks` how many dimensions each has, if not as many as the first input."""
     names = ["" if array is None else f"input_{place}" for place, array in enumerate(inputs)]
     node = helper.make_node(operator, names, [f"output_{i}" for i in range(outputs)], name=operator, domain=domain, **attributes)
     tensors = [onnx_cases.Tensor(name, helper.np_dtype_to_tensor_dtype(array.dtype), array)
@@ -95,8 +96,9 @@ def make_model(operator, inputs, outputs=1, domain="com.microsoft", opset=18, co
     tensors = [t for t in tensors if int(t.name[6:]) not in constants]
     infos = [helper.make_tensor_value_info(t.name, t.element, t.values.shape) for t in tensors]
     # Results have the type of the first input of floats; shape inference knows those of other domains no better.
-    kind = next(t.element for t in tensors if t.values.dtype.kind == "f")
-    results = [helper.make_tensor_value_info(name, kind, None) for name in node.output]
+    kind = result or next(t.element for t in tensors if t.values.dtype.kind == "f")
+    ranks = ranks or [tensors[0].values.ndim] * outputs
+    results = [helper.make_tensor_value_info(name, kind, [None] * rank) for name, rank in zip(node.output, ranks)]
     graph = helper.make_graph([node], operator, infos, results, initializers)
     opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
     return Model(f"made_{operator}", operator, helper.make_model(graph, ir_version=9, opset_imports=opsets), tensors)
@@ -111,6 +113,10 @@ def make_models():
     def whole(*values):
         return np.array(values, np.int64)
 
+    def byte(*shape):
+        return rng.integers(0, 256, shape).astype(np.uint8)
+
+    scale, point, bytes_ = np.array(0.05, np.float32), np.array(120, np.uint8), TensorProto.UINT8
     codes = rng.integers(0, 256, (8, 2, 8)).astype(np.uint8)  # N, blocks, bytes of 16 elements of 4 bits
     zero = np.full((8, 1), 136, np.uint8)
     return [
@@ -118,19 +124,32 @@ def make_models():
         make_model("GlobalLpPool", [real(2, 3, 4, 5)], domain=""),
         make_model("Scatter", [real(4, 3), whole([0, 1, 3], [2, 2, 0]), real(2, 3)], domain="", opset=10),
         make_model("BiasGelu", [real(2, 4), real(4)]),
+        make_model("DynamicQuantizeMatMul", [real(2, 6), byte(6, 7), np.abs(real(7)), byte(7), real(7)]),
+        make_model("EmbedLayerNormalization", [np.array([[1, 2, 3]], np.int32), np.array([[0, 1, 1]], np.int32), real(9, 8), real(6, 8),
+                                               real(2, 8), real(8), real(8), np.array([[1, 1, 0]], np.int32)], ranks=[3]),
+        make_model("FusedConv", [real(1, 2, 6, 6), real(3, 2, 3, 3), real(3), real(1, 3, 4, 4)], activation="Relu"),
+        make_model("FusedGemm", [real(2, 6), real(6, 7), real(7)], activation="Relu"),
+        make_model("MatMulIntegerToFloat", [byte(2, 6), byte(6, 7), scale, np.abs(real(7)), point, byte(7), real(7)]),
+        make_model("QAttention", [byte(2, 5, 8), byte(8, 24), real(24), scale, scale, np.array([5, 3], np.int32), point, point],
+                   constants=(1,), num_heads=2),
+        make_model("QGemm", [byte(2, 6), scale, point, byte(6, 7), scale, point, np.arange(7, dtype=np.int32), scale, point],
+                   result=bytes_),
+        make_model("QLinearAdd", [byte(2, 4), scale, point, byte(2, 1), scale, point, scale, point], result=bytes_),
+        make_model("QLinearConcat", [scale, point, byte(2, 3), scale, point, byte(2, 4), scale, point], result=bytes_, ranks=[2], axis=1),
+        make_model("QLinearSigmoid", [byte(2, 4), scale, point, scale, point], result=bytes_),
         make_model("FastGelu", [real(2, 4), real(4)]),
         make_model("Gelu", [real(2, 4)]),
         make_model("QuickGelu", [real(2, 4)]),
         make_model("FusedMatMul", [real(2, 3, 4), real(2, 5, 4)], transB=1, alpha=0.5),
         make_model("GatherBlockQuantized", [rng.integers(0, 256, (8, 16)).astype(np.uint8), whole([0, 7], [3, -1]), real(8, 2), zero],
-                   bits=4, block_size=16, gather_axis=0, quantize_axis=1, constants=(0,)),
+                   bits=4, block_size=16, gather_axis=0, quantize_axis=1, constants=(0,), ranks=[3]),
         make_model("MatMulNBits", [real(2, 3, 32), codes, real(16), zero.flatten()], K=32, N=8, bits=4, block_size=16),
         make_model("MoE", [real(4, 8), real(4, 3), real(3, 16, 8), None, real(3, 8, 16)], k=2, activation_type="relu",
                    constants=(2, 4)),
         make_model("MultiHeadAttention", [real(2, 5, 8), real(2, 6, 8), real(2, 6, 8), real(24), None, real(2, 2, 5, 6)], num_heads=2),
         make_model("GroupQueryAttention", [real(2, 1, 32), real(2, 1, 16), real(2, 1, 16), real(2, 2, 9, 8), real(2, 2, 9, 8),
                                            np.array([9, 5], np.int32), np.array(10, np.int32), real(64, 4), real(64, 4)],
-                   outputs=3, num_heads=4, kv_num_heads=2, do_rotary=1),
+                   outputs=3, ranks=[3, 4, 4], num_heads=4, kv_num_heads=2, do_rotary=1),
         make_model("RotaryEmbedding", [real(2, 5, 8), whole([0, 1, 2, 3, 4], [3, 4, 5, 6, 7]), real(16, 4), real(16, 4)]),
         make_model("SimplifiedLayerNormalization", [real(2, 4), real(4)], domain=""),
         make_model("SkipLayerNormalization", [real(2, 3, 4), real(2, 3, 4), real(4), real(4), real(4)]),

@@ -3,6 +3,7 @@
 //
 // onnxruntime's operators on weights quantized in blocks: MatMulNBits and GatherBlockQuantized.
 
+#include "Indices.h"
 #include "Loops.h"
 
 using namespace mlir;
@@ -208,6 +209,7 @@ static LogicalResult lowerGatherBlockQuantized(Node &node) {
   results.append(sizes.begin(), sizes.begin() + *gather);
   results.append(indexSizes);
   results.append(sizes.begin() + *gather + 1, sizes.end());
+  checkIndices(node, 1, sizes[*gather]);
   Value rows = node.math.value(sizes[*gather]), indices = node.in(1);
   size_t indexRank = indexSizes.size();
   node.set(0, node.generate(results, node.element(2), [&](Builder &b, ValueRange at) {

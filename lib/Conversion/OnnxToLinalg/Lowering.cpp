@@ -6,6 +6,7 @@
 #include "Lowering.h"
 
 #include "AttentionCore.h"
+#include "Indices.h"
 
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneOps.h"
@@ -157,6 +158,12 @@ LogicalResult Lowerer::lowerHone(Operation *op) {
   if (auto rope = dyn_cast<RopeOp>(op))
     if (failed(checkRotation(node, lookUp(rope.getX()), lookUp(rope.getCos()), lookUp(rope.getSin()))))
       return failure();
+  if (auto moe = dyn_cast<MoeOp>(op)) {
+    SmallVector<Size> ids = sizes(lookUp(moe.getExpertIds()));
+    Size chosen = getProduct(node, ArrayRef<Size>(ids).drop_back());
+    if (failed(checkExpertRows(node, sizes(lookUp(moe.getX())), chosen, sizes(lookUp(moe.getUp()))[1])))
+      return failure();
+  }
   Operation *clone = b.clone(*op, mapping);
   for (auto [result, type] : llvm::zip_equal(clone->getResults(), inferResults(clone)))
     result.setType(type);

@@ -4,6 +4,7 @@
 // com.microsoft MoE: the experts of a row are chosen here, hone.moe applies them.
 
 #include "Formula.h"
+#include "Indices.h"
 #include "Loops.h"
 
 #include "hone/Dialect/Hone/HoneOps.h"
@@ -133,6 +134,13 @@ static LogicalResult checkSizes(Node &node, const Experts &experts) {
   return success();
 }
 
+LogicalResult checkExpertRows(Node &node, ArrayRef<Size> input, Size chosen, Size width) {
+  Size rows = getProduct(node, input.drop_back());
+  if (failed(requireEqual(node, rows, chosen, "the rows of the input and of the router's choice")))
+    return failure();
+  return requireEqual(node, input.back(), width, "the columns of the input and of the experts");
+}
+
 static LogicalResult lowerMoe(Node &node) {
   if (node.integer("use_sparse_mixer"))
     return node.fail() << "unsupported attribute 'use_sparse_mixer'; supported: 0";
@@ -145,12 +153,18 @@ static LogicalResult lowerMoe(Node &node) {
   if (node.rank(1) != 2 || count < 1 || (known && count > *known))
     return node.fail() << "expected router_probs [rows, experts] and k between 1 and the experts, but got "
                        << node.type(1) << " and " << count;
+  SmallVector<Size> sizes = node.sizes(node.in(0));
+  ArrayRef<int64_t> up = cast<RankedTensorType>(experts->up.getType()).getShape();
+  if (failed(checkExpertRows(node, sizes, node.size(node.in(1), 0), node.b.getIndexAttr(up[2]))) ||
+      failed(requireEqual(node, node.size(node.in(1), 1), node.b.getIndexAttr(up[0]),
+                          "the columns of router_probs and the experts")))
+    return failure();
   Type wide = getAccumulator(node.element(1));
   Value logits = convertFloats(node, node.in(1), wide);
   Choice choice = choose(node, logits, count);
   Value weights =
       makeRoutingWeights(node, choice.logits, node.integer("normalize_routing_weights") ? choice.logits : logits);
-  SmallVector<Size> sizes = node.sizes(node.in(0)), rows = node.sizes(weights);
+  SmallVector<Size> rows = node.sizes(weights);
   Value x = node.reshape(node.in(0), {rows[0], sizes.back()});
   auto fused = experts->fused ? FusedRowsAttr::get(node.b.getContext(), *experts->fused) : FusedRowsAttr();
   Value result =
