@@ -63,12 +63,10 @@ int report(const std::string &program, const absl::Status &status) {
   if (status.ok())
     return 0;
   rt::Communicator *ranks = rt::Communicator::current();
-  std::string message = io::printable(io::messageOf(status));
-  if (!ranks || ranks->speaks()) {
-    std::fprintf(stderr, "%s: ", program.c_str());
-    if (ranks && ranks->rank() > 0)
-      std::fprintf(stderr, "rank %lld: ", static_cast<long long>(ranks->rank()));
-    std::fprintf(stderr, "%s\n", message.c_str());
+  if (!ranks || ranks->speaks()) { // in one piece: others write to the same stream
+    std::string rank = ranks && ranks->rank() > 0 ? io::cat("rank ", ranks->rank(), ": ") : "";
+    std::string line = io::cat(program, ": ", rank, io::printable(io::messageOf(status)), "\n");
+    std::fputs(line.c_str(), stderr);
   }
   if (status.code() != absl::StatusCode::kInternal)
     return kFault;
