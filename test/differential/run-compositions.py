@@ -27,7 +27,7 @@ PRUNED = {"": [], "2:4 ": ["--prune=2:4", "--force"]}
 OUTLIERS = {"": [], " + outliers": ["--outliers=2%"]}
 ALL = {f"{pruned}{base}{outliers}": [*PRUNED[pruned], *BASES[base], *OUTLIERS[outliers]]
        for base, pruned, outliers in itertools.product(BASES, PRUNED, OUTLIERS) if not outliers or base not in ("dense", "bf16")}
-SOME = ["2:4 bf16", "2:4 int8", "2:4 int4", "2:4 int4 + outliers", "int3 + outliers", "2:4 codebook4 + outliers", "int2"]
+SOME = ["2:4 int8", "2:4 int4 + outliers", "int3 + outliers", "2:4 codebook4 + outliers"]
 # Forms that the artefact's weights have to be in, whatever else it holds: what follows from the options must not be left out silently.
 KERNELS = {"2:4 bf16": "sparse_linear.bf16", "2:4 int8": "sparse_linear.u8", "2:4 int4": "sparse_linear.u4",
            "int3 + outliers": "packed_linear.outliers.u3", "codebook4 + outliers": "packed_linear.outliers.codebook.u4"}
