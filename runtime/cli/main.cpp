@@ -63,10 +63,13 @@ int report(const std::string &program, const absl::Status &status) {
   if (status.ok())
     return 0;
   rt::Communicator *ranks = rt::Communicator::current();
-  if (!ranks || ranks->speaks()) { // in one piece: others write to the same stream
-    std::string rank = ranks && ranks->rank() > 0 ? io::cat("rank ", ranks->rank(), ": ") : "";
-    std::string line = io::cat(program, ": ", rank, io::printable(io::messageOf(status)), "\n");
-    std::fputs(line.c_str(), stderr);
+  std::string message = io::printable(io::messageOf(status));
+  if (!ranks || ranks->speaks()) {
+    char rank[32] = "";
+    if (ranks && ranks->rank() > 0)
+      std::snprintf(rank, sizeof rank, "rank %lld: ", static_cast<long long>(ranks->rank()));
+    // One call, so that others who write to the stream cannot come between; and no memory, which may be what is missing.
+    std::fprintf(stderr, "%s: %s%s\n", program.c_str(), rank, message.c_str());
   }
   if (status.code() != absl::StatusCode::kInternal)
     return kFault;
