@@ -23,7 +23,7 @@ FORMS = [[], ["--weights=bf16"], ["--quantize=int8"], ["--quantize=int4"], ["--p
          ["--kv-cache=bf16"]]
 REFUSED = {"t5.optimum/decoder_model_merged": "goes by the order of the tokens",
            "bert.optimum/model": "the model has no entry 'forward' of tokens with a state"}
-PROMPTS, NEW_TOKENS = 10, 64
+PROMPTS, NEW_TOKENS = 6, 64
 SAMPLED = ["--temperature", 0.8, "--top-p", 0.95, "--repetition-penalty", 1.1, "--seed", 5]
 DRAFTS = {"plain": [], "automaton": ["--speculate", "automaton"], "several": ["--speculate", "automaton,lookup", "--draft-tokens", 8],
           "sampled": ["--speculate", "automaton", *SAMPLED]}

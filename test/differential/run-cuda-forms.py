@@ -48,7 +48,7 @@ COMPRESSED = {
 # By how much the logits that texts go on by may differ, absolutely and relatively.
 TEXTS = {(): 1e-4, ("--weights=bf16",): 5e-2,
          (SAME_ACTIVATIONS.format(4, 64), "--kv-cache=model"): 1e-3, ("--quantize=int4",): 2e-1}
-PROMPTS, PROMPT_LENGTH, NEW_TOKENS = 3, 32, 12
+PROMPTS, PROMPT_LENGTH, NEW_TOKENS = 2, 32, 12
 BUDGET = 400_000_000  # instructions of warps, as in run-cuda.py
 
 
