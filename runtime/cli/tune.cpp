@@ -10,6 +10,7 @@
 #include "core/seconds.h"
 #include "hone/cli/progress.h"
 #include "hone/io/file.h"
+#include "hone/io/split_mix.h"
 #include "hone/text/tokenizer.h"
 
 #include <algorithm>
@@ -68,11 +69,7 @@ absl::StatusOr<TuningData> readTuningData(std::span<const std::string> files, co
                                           int64_t context) {
   std::optional<text::Tokenizer> texts;
   if (!tokenizer.empty()) {
-    HONE_ASSIGN_OR_RETURN(std::string json, io::readFile(tokenizer));
-    absl::StatusOr<text::Tokenizer> read = text::Tokenizer::fromJson(json);
-    if (!read.ok())
-      return invalid(tokenizer, ": ", io::messageOf(read.status()));
-    texts = *std::move(read);
+    HONE_ASSIGN_OR_RETURN(texts, text::Tokenizer::fromFile(tokenizer));
   }
   TuningData data;
   data.context = context;
@@ -106,13 +103,7 @@ WindowOrder::WindowOrder(int64_t count, uint64_t seed) : order(static_cast<size_
   shuffle();
 }
 
-/// SplitMix64 (Steele, Lea and Flood 2014).
-uint64_t WindowOrder::draw() {
-  uint64_t mixed = state += 0x9e3779b97f4a7c15;
-  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
-  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
-  return mixed ^ (mixed >> 31);
-}
+uint64_t WindowOrder::draw() { return io::splitMix(state += io::kSplitMixStep); }
 
 /// Fisher and Yates; a remainder of 64 bits is even enough for files that fit into a memory.
 void WindowOrder::shuffle() {
@@ -189,19 +180,12 @@ private:
   std::unique_ptr<std::FILE, CloseFile> file;
 };
 
-/// The elements of a parameter, as they are now.
-std::span<const char> bytesOf(const rt::Slot &slot) {
-  const hone_tensor &held = slot.content().view;
-  auto bytes = static_cast<size_t>(io::elementCount(held) * io::dtypeBytes(slot.description().dtype));
-  return {static_cast<const char *>(held.data), bytes};
-}
-
 /// What is written is of parameters that are numbers: the loss says so only of those before the last step.
 absl::Status checkParameters(rt::State &state, int64_t step) {
   for (const rt::Slot &slot : state.slots()) {
     if (slot.description().beginning.empty())
       continue;
-    std::span<const char> bytes = bytesOf(slot);
+    std::string_view bytes = bytesOf(slot.content().view);
     std::span elements(reinterpret_cast<const float *>(bytes.data()), bytes.size() / sizeof(float));
     if (!std::ranges::all_of(elements, [](float element) { return std::isfinite(element); }))
       return invalid("step ", step, ": the parameter '", slot.description().name,
@@ -355,7 +339,7 @@ absl::StatusOr<TuningResult> runTuning(const std::string &artefact, const Tuning
   HONE_ASSIGN_OR_RETURN(TuningResult result, Tuning(*session, data, options).run());
   for (const rt::Slot &slot : session->state().slots())
     if (!slot.description().beginning.empty())
-      HONE_RETURN_IF_ERROR(receive(slot.description().name, bytesOf(slot)));
+      HONE_RETURN_IF_ERROR(receive(slot.description().name, bytesOf(slot.content().view)));
   return result;
 }
 

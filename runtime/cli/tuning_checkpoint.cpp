@@ -17,7 +17,7 @@ using io::invalid;
 
 static constexpr const char *kStep = "hone.tune.step", *kRun = "hone.tune.run", *kSum = "hone.tune.crc32";
 
-static std::string_view bytesOf(const hone_tensor &tensor) {
+std::string_view bytesOf(const hone_tensor &tensor) {
   int64_t bytes = io::elementCount(tensor) * io::dtypeBytes(static_cast<hone_dtype>(tensor.dtype));
   return {static_cast<const char *>(tensor.data), static_cast<size_t>(bytes)};
 }

@@ -6,18 +6,17 @@
 #ifndef HONE_RUNTIME_CPU_READ_LIMIT_H
 #define HONE_RUNTIME_CPU_READ_LIMIT_H
 
+#include "hone/io/split_mix.h"
+
 #include <cstdint>
 #include <span>
 
 namespace hone::cpu {
 
 /// The next eight bytes of operands for measurements, whose bits change as those of weights do. As floats of any format
-/// none is subnormal, infinite or not a number. `state` is any number at first (Steele et al., 2014: SplitMix64).
+/// none is subnormal, infinite or not a number. `state` is any number at first.
 inline uint64_t nextOperand(uint64_t &state) {
-  uint64_t z = state += 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return ((z ^ (z >> 31)) & 0x81ff81ff81ff81ff) | 0x3c003c003c003c00;
+  return (io::splitMix(state += io::kSplitMixStep) & 0x81ff81ff81ff81ff) | 0x3c003c003c003c00;
 }
 
 /// Memory for measurements, mapped for its lifetime and written once, so that it is there.

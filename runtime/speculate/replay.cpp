@@ -5,6 +5,8 @@
 
 #include "speculate/replay.h"
 
+#include "hone/io/split_mix.h"
+
 #include <algorithm>
 
 namespace hone::speculate {
@@ -13,15 +15,9 @@ namespace {
 constexpr int64_t kMatched = 8; // all drafts have the same, so that acceptance is counted for all together
 constexpr double kBits53 = 0x1p-53;
 
-/// Of SplitMix64 (Steele et al. 2014): the state's increment and the finaliser.
-constexpr uint64_t kIncrement = 0x9E3779B97F4A7C15;
-
 /// Uniform in [0, 1).
 double drawAt(uint64_t seed, size_t position) {
-  uint64_t bits = seed + (position + 1) * kIncrement;
-  bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9;
-  bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EB;
-  bits ^= bits >> 31;
+  uint64_t bits = io::splitMix(seed + (position + 1) * io::kSplitMixStep);
   return static_cast<double>(bits >> 11) * kBits53;
 }
 

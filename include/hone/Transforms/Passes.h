@@ -24,6 +24,9 @@ uint64_t decompose(mlir::Operation *root, const mlir::FrozenRewritePatternSet &p
 /// experts.
 bool splitIntoProducts(mlir::RewriterBase &rewriter, mlir::Operation *op);
 
+/// Most keys of sinks, a window and a block of hone-sparsify-attention: lists have places for all of them.
+constexpr int64_t kMostListedKeys = int64_t{1} << 24;
+
 #define GEN_PASS_DECL
 #include "hone/Transforms/Passes.h.inc"
 

@@ -252,7 +252,7 @@ void lowerArguments(mlir::func::FuncOp function, mlir::Block &from, mlir::Block 
 /// Ends the new body with the lowered operands of the old one's terminator.
 void lowerResults(mlir::func::FuncOp function, Operation *terminator, Lowerer &lowerer);
 
-/// Failure, or a check at run time, where an input of these sizes does not have as many rows as experts are `chosen` for, or not the
+/// Failure, or a check at run time, where an input of these sizes has another number of rows than experts are `chosen` for, or not the
 /// `width` of the experts.
 LogicalResult checkExpertRows(Node &node, ArrayRef<Size> input, Size chosen, Size width);
 

@@ -101,9 +101,7 @@ static void countKeys(FunctionBody &body) {
   body.single("key_axis", 2);
   body.single("zero_count", 0);
   body.single("one_count", 1);
-  body.add("key_all_sizes = Shape(key_all)\n"
-           "key_count = Gather(key_all_sizes, key_axis)\n"
-           "positions = Range(zero_count, key_count, one_count)");
+  body.number("positions", "key_count", "key_all", 2);
 }
 
 /// `keep`, which broadcasts to the scores: keys that the mask shows. Its forms are those of onnxruntime: the lengths [B]; flags

@@ -16,12 +16,7 @@ namespace hone::onnxir {
 static void countPositions(FunctionBody &body, int given) {
   if (given >= 0 && body.has(given))
     return body.add("position_ids_used = Identity(" + body.name(given) + ")");
-  body.single("sequence_axis", 1);
-  body.single("no_position", 0);
-  body.single("one_position", 1);
-  body.add("id_sizes = Shape(input_ids)\n"
-           "sequence_length = Gather(id_sizes, sequence_axis)\n"
-           "position_ids_used = Range(no_position, sequence_length, one_position)");
+  body.number("position_ids_used", "sequence_length", "input_ids", 1);
 }
 
 /// `index` [B]: how many words each row of the mask shows; 0 without a mask.

@@ -136,6 +136,15 @@ void FunctionBody::zero(const std::string &name, int32_t type) {
   builder.Const(name, tensor);
 }
 
+void FunctionBody::number(const std::string &numbers, const std::string &count, const std::string &tensor,
+                          int64_t dim) {
+  single(count + "_dim", dim);
+  single(numbers + "_first", 0);
+  single(numbers + "_step", 1);
+  add(count + "_sizes = Shape(" + tensor + ")\n" + count + " = Gather(" + count + "_sizes, " + count + "_dim)\n" +
+      numbers + " = Range(" + numbers + "_first, " + count + ", " + numbers + "_step)");
+}
+
 int FunctionBody::repeat(int first, const std::string &name) {
   int count = 0;
   for (; has(first + count); ++count)

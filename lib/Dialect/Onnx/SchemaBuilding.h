@@ -71,6 +71,8 @@ public:
   void scalar(const std::string &name, float value, int32_t type);
   /// An integer zero of element type `type`, of 8 or 16 bits.
   void zero(const std::string &name, int32_t type);
+  /// `count`, the size of dimension `dim` of `tensor`, and `numbers` [count]: 0, 1, … as many as that.
+  void number(const std::string &numbers, const std::string &count, const std::string &tensor, int64_t dim);
   /// Each input to have the schema's name, and those that are repeated names of their own: `name0`, `name1`, …; how many there are.
   int repeat(int first, const std::string &name);
 

@@ -12,7 +12,6 @@
 namespace hone {
 
 struct AttentionOptions {
-  static constexpr int64_t kMostKeys = int64_t{1} << 24;
   std::string pattern; // sinks-window, or empty: that of the model
   SparsifyAttentionOptions pass;
 
@@ -28,15 +27,15 @@ struct AttentionOptions {
             "With --attention=sinks-window, how many keys are the first (default: 64)")
         .needs("--attention", isSparse)
         .check([this] {
-          return pass.sinks < 0 || pass.sinks > kMostKeys
-                     ? "expected --attention-sinks to be a whole number from 0 to " + std::to_string(kMostKeys) +
+          return pass.sinks < 0 || pass.sinks > kMostListedKeys
+                     ? "expected --attention-sinks to be a whole number from 0 to " + std::to_string(kMostListedKeys) +
                            ", but got " + std::to_string(pass.sinks)
                      : "";
         });
     set.add("attention-window", pass.window, "N",
             "With --attention=sinks-window, how many keys up to its own a token sees (default: 1024)")
         .needs("--attention", isSparse)
-        .upTo(kMostKeys);
+        .upTo(kMostListedKeys);
   }
 };
 

@@ -23,7 +23,6 @@ using namespace mlir;
 namespace hone {
 namespace {
 
-constexpr int64_t kMostKeys = int64_t{1} << 24; // of sinks, a window or a block: a list has places for all of them
 constexpr llvm::StringLiteral kPass = "hone-sparsify-attention", kRemark = "SparseAttention";
 
 /// Arithmetic on indices.
@@ -114,13 +113,13 @@ struct SparsifyAttention : impl::SparsifyAttentionBase<SparsifyAttention> {
   using SparsifyAttentionBase::SparsifyAttentionBase;
 
   LogicalResult initialize(MLIRContext *context) override {
-    bool isKnown =
-        sinks >= 0 && sinks <= kMostKeys && window > 0 && window <= kMostKeys && block > 0 && block <= kMostKeys;
+    bool isKnown = sinks >= 0 && sinks <= kMostListedKeys && window > 0 && window <= kMostListedKeys && block > 0 &&
+                   block <= kMostListedKeys;
     if (isKnown)
       return success();
     return emitError(UnknownLoc::get(context))
-           << "expected window and block to be 1 to " << kMostKeys << " and sinks 0 to " << kMostKeys << ", but got "
-           << window.getValue() << ", " << block.getValue() << " and " << sinks.getValue();
+           << "expected window and block to be 1 to " << kMostListedKeys << " and sinks 0 to " << kMostListedKeys
+           << ", but got " << window.getValue() << ", " << block.getValue() << " and " << sinks.getValue();
   }
 
   void runOnOperation() override {
