@@ -313,11 +313,13 @@ absl::Status State::checkJoined(std::span<const State *const> others) const {
 /// Those of the first with as many sequences as all have.
 Symbols State::joinSymbols(std::span<const State *const> others) const {
   Symbols joined = others.front()->fixed;
+  if (others.size() == 1) // whose slots may have no axis at all
+    return joined;
   int64_t count = 0;
   for (const State *other : others)
     count += other->sequences();
   for (const Slot &slot : all)
-    if (auto batch = joined.find(slot.description().shape[0].symbol); batch != joined.end() && others.size() > 1)
+    if (auto batch = joined.find(slot.description().shape[0].symbol); batch != joined.end())
       batch->second.size = count;
   return joined;
 }
