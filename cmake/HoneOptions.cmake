@@ -29,8 +29,9 @@ if(HONE_SANITIZE)
   # LLVM's own libraries are not instrumented: their types have no type information that -fsanitize=vptr could check.
   add_compile_options(-fsanitize=${HONE_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)
   if(HONE_SANITIZE MATCHES "undefined")
-    # Kernels prefetch past the end of operands, and add offsets to the null pointers of empty ones, which they do not read.
-    add_compile_options($<$<BOOL:$<TARGET_PROPERTY:HONE_KERNELS>>:-fno-sanitize=pointer-overflow>)
+    # Kernels prefetch past the end of operands, and add offsets to the null pointers of empty ones, which they do not read. What is not
+    # a kernel calls compiled programs, whose functions have no hash of their type before them that -fsanitize=function could check.
+    add_compile_options($<IF:$<BOOL:$<TARGET_PROPERTY:HONE_KERNELS>>,-fno-sanitize=pointer-overflow,-fno-sanitize=function>)
   endif()
   if(HONE_FUZZ)
     # Kernels read no files: without coverage their objects are those of the preset asan, and come from ccache.

@@ -184,6 +184,17 @@ Value BlockedTable::read(Builder &b, ArrayRef<Value> at) const {
   return convertFloat(b, wide, scale.getType());
 }
 
+/// `sizes` are those of the unpacked elements: a block has a scale, and a zero point, which are packed as elements are.
+static LogicalResult checkBlocks(Node &node, const BlockedTable &table, SmallVector<Size> sizes) {
+  Size &blocks = sizes[table.quantizeAxis];
+  blocks = node.math.ceilDiv(blocks, node.b.getIndexAttr(table.block));
+  if (failed(requireShape(node, table.scales, sizes, "scales", "those of data, in blocks")))
+    return failure();
+  if (table.isPacked)
+    sizes.back() = node.math.ceilDiv(sizes.back(), node.b.getIndexAttr(8 / table.bits));
+  return table.zeros ? requireShape(node, table.zeros, sizes, "zero_points", "those of scales, packed") : success();
+}
+
 /// Rows of a table that is dequantized as it is read; a negative index counts from the end.
 static LogicalResult lowerGatherBlockQuantized(Node &node) {
   auto gather = node.axis(node.integer("gather_axis", 0), node.rank(0));
@@ -206,6 +217,8 @@ static LogicalResult lowerGatherBlockQuantized(Node &node) {
   SmallVector<Size> sizes = node.sizes(node.in(0)), indexSizes = node.sizes(node.in(1)), results;
   if (isPacked)
     sizes.back() = node.math.mul(sizes.back(), node.b.getIndexAttr(8 / table.bits));
+  if (failed(checkBlocks(node, table, sizes)))
+    return failure();
   results.append(sizes.begin(), sizes.begin() + *gather);
   results.append(indexSizes);
   results.append(sizes.begin() + *gather + 1, sizes.end());
