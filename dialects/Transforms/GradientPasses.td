@@ -55,6 +55,10 @@ def AddOptimizer : Pass<"hone-add-optimizer", "::mlir::ModuleOp"> {
     - `adamw` (Loshchilov and Hutter 2019): m ← β1 m + (1 - β1) g; v ← β2 v + (1 - β2) g²;
       p (1 - η λ) - η (m / (1 - β1^t)) / (√(v / (1 - β2^t)) + ε).
 
+    With `keep-zeros`, elements of parameters of two dimensions or more that are 0 stay 0: a pruned model keeps its mask.
+
+    With `evaluate`, the entry `@evaluate` gives the loss alone, of parameters as the last step left them, and changes nothing.
+
     With `max-norm`, gradients of a larger norm are multiplied by max-norm / (norm + 1e-6) first. A parameter that is not stored as f32 is an
     error; one that is stored transposed gets the shape that it has in its file.
   }];
@@ -62,12 +66,31 @@ def AddOptimizer : Pass<"hone-add-optimizer", "::mlir::ModuleOp"> {
     Option<"optimizer", "optimizer", "std::string", /*default=*/"\"adamw\"", "sgd, momentum or adamw">,
     Option<"weightDecay", "weight-decay", "double", /*default=*/"0", "what of a parameter is taken away, times the learning rate">,
     Option<"maxNorm", "max-norm", "double", /*default=*/"0", "largest norm of all gradients; 0: any">,
+    Option<"keepZeros", "keep-zeros", "bool", /*default=*/"false", "whether elements of matrices that are 0 stay 0">,
+    Option<"evaluate", "evaluate", "bool", /*default=*/"false", "whether to make an entry that computes the loss alone">,
     Option<"momentum", "momentum", "double", /*default=*/"0.9", "of momentum: what is kept of the velocity">,
     Option<"beta1", "beta1", "double", /*default=*/"0.9", "of adamw: what is kept of the mean of gradients">,
     Option<"beta2", "beta2", "double", /*default=*/"0.999", "of adamw: what is kept of the mean of their squares">,
     Option<"epsilon", "epsilon", "double", /*default=*/"1e-8", "of adamw: added to the root of that mean">
   ];
   let statistics = [Statistic<"numUpdates", "num-parameters-updated", "Number of parameters that a step updates">];
+  let dependentDialects = ["::hone::HoneDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def IntegrateGradients : Pass<"hone-integrate-gradients", "::mlir::ModuleOp"> {
+  let summary = "Make a step that adds up gradients along a path of the weights";
+  let description = [{
+    Makes `@path_step` of `@gradients`, which has a loss. Each parameter P with a gradient for which the module has a parameter `P.path_end`
+    is read as w + position · (e - w), where w is P, e is `P.path_end`, and `position`, an f32, is an input; others stay as they are. A call adds
+    share · (e - w) · g to the slot P of the state `@path`, which begins as zeros: with the positions of a quadrature rule and its
+    weights as the input `share`, the slots become the integral of the gradient over the path, by element, whose sum is the difference of
+    the loss between its ends (the fundamental theorem of calculus; Sundararajan et al. 2017 for inputs).
+
+    The results are `loss`, and `slope`, its derivative by the position, an f64. Other functions become private. A parameter that is not
+    stored as f32 is an error; those that are stored transposed get the shape that they have in the file.
+  }];
+  let statistics = [Statistic<"numIntegrals", "num-integrals", "Number of parameters on the path">];
   let dependentDialects = ["::hone::HoneDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
 }

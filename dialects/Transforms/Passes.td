@@ -200,7 +200,9 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
     Option<"expertOutliers", "expert-outliers", "bool", /*default=*/"true", "whether kernels of experts read outliers">,
     Option<"outlierMethod", "outlier-method", "std::string", /*default=*/"\"spqr\"", "magnitude, sensitivity or spqr">,
     Option<"sensitivities", "sensitivities", "std::string", /*default=*/"\"\"",
-           "safetensors file with the sensitivity of each element">
+           "safetensors file with the sensitivity of each element">,
+    Option<"outlierShares", "outlier-shares", "std::string", /*default=*/"\"\"",
+           "such a file, by which outliers are distributed over weights">
   ];
   let statistics = [Statistic<"numQuantized", "num-weights-quantized", "Number of parameters quantized">,
                     Statistic<"numOutliers", "num-outliers", "Number of elements kept in f16">];

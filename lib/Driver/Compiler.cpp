@@ -61,19 +61,21 @@ static void addGradients(const GradientOptions &options, OpPassManager &pm) {
   pm.addPass(createDifferentiate(differentiate));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
-  if (!options.optimizer)
+  if (!options.keepsParameters())
     return;
-  pm.addPass(createAddOptimizer(*options.optimizer));
+  if (options.integrates)
+    pm.addPass(createIntegrateGradients());
+  else
+    pm.addPass(createAddOptimizer(*options.optimizer));
   pm.addPass(createSymbolDCEPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }
 
 LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPassManager &pm, Location loc) {
-  if (phase.name == "import" && options.gradients.isAsked())
+  if (phase.name == "import" && options.gradients.isAsked() && !options.gradients.integrates)
     pm.addPass(createNameConstants());
-  if (phase.name == "lower" &&
-      !options.gradients.optimizer) // parameters that change keep the names and shapes of the file
+  if (phase.name == "lower" && !options.gradients.keepsParameters())
     pm.addPass(createSplitGateUp());
   if (phase.build)
     phase.build(pm, options.target.getSanitizer());
@@ -81,7 +83,9 @@ LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPa
     addGradients(options.gradients, pm);
   if (phase.name != "rewrite")
     return success();
-  if (failed(addRewrites(options, pm, loc)) || failed(addSparsification(options, pm, loc)))
+  if (failed(addRewrites(options, pm, loc)))
+    return failure();
+  if (!options.gradients.keepsParameters() && failed(addSparsification(options, pm, loc)))
     return failure();
   // Of the model as it is rewritten:
   if (options.attention.isAsked())

@@ -17,9 +17,10 @@ namespace hone {
 
 io::InputFiles listInputs(const CompileOptions &options, ArrayRef<ModuleOp> modules) {
   io::InputFiles inputs;
-  for (const std::string &file : {options.input, options.outputs.tokenizer, options.compression.statistics,
-                                  options.compression.quantization.pass.sensitivities, options.target.ptxas,
-                                  options.draft.getFile(), options.draft.tokenizer})
+  for (const std::string &file :
+       {options.input, options.outputs.tokenizer, options.compression.statistics,
+        options.compression.quantization.pass.sensitivities, options.compression.quantization.pass.outlierShares,
+        options.target.ptxas, options.draft.getFile(), options.draft.tokenizer})
     inputs.add(file);
   for (const std::string &file : options.otherInputs)
     inputs.add(file);

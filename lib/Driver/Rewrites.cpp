@@ -137,30 +137,42 @@ static QuantizeWeightsOptions getQuantization(const CompileOptions &options) {
   return quantize;
 }
 
-LogicalResult addQuantization(const CompileOptions &options, OpPassManager &pm, Location loc, bool scalesChannels) {
-  const QuantizationOptions &asked = options.compression.quantization;
-  if (!asked.isAsked())
-    return success();
+void addChannelScaling(const CompileOptions &options, OpPassManager &pm) {
+  if (!options.compression.quantization.isAsked())
+    return;
   QuantizeWeightsOptions quantize = getQuantization(options);
-  if ((quantize.method == "awq" || asked.hasCodebooks()) && !scalesChannels)
-    return emitError(loc) << "unsupported method '" << quantize.method
-                          << "' to quantize nodes of ONNX; supported: gptq, rtn";
-  if (scalesChannels && (quantize.method == "awq" || quantize.method == "gptq")) {
-    ScaleChannelsOptions scale;
-    scale.bits = quantize.bits;
-    scale.group = quantize.group;
-    scale.statistics = quantize.statistics;
-    pm.addPass(createScaleChannels(scale));
-  }
+  if (quantize.method != "awq" && quantize.method != "gptq")
+    return;
+  ScaleChannelsOptions scale;
+  scale.bits = quantize.bits;
+  scale.group = quantize.group;
+  scale.statistics = quantize.statistics;
+  pm.addPass(createScaleChannels(scale));
+}
+
+void addRounding(const CompileOptions &options, OpPassManager &pm) {
+  if (!options.compression.quantization.isAsked())
+    return;
+  QuantizeWeightsOptions quantize = getQuantization(options);
   if (quantize.method == "awq")
     quantize.method = "rtn"; // of the scaled weights
   if (quantize.method == "gptq" || quantize.method == "squeezellm-gptq") {
     quantize.actOrder = quantize.staticGroups = true; // which costs nothing, and mostly gains
     quantize.refinements = kRefinements;
   }
-  if (asked.targetBits)
+  if (options.compression.quantization.targetBits)
     addChoice(options, pm, /*compensatesErrors=*/quantize.method == "gptq");
   pm.addPass(createQuantizeWeights(quantize));
+}
+
+LogicalResult addQuantization(const CompileOptions &options, OpPassManager &pm, Location loc, bool scalesChannels) {
+  const QuantizationOptions &asked = options.compression.quantization;
+  std::string method = asked.isAsked() ? getQuantization(options).method : "";
+  if ((method == "awq" || asked.hasCodebooks()) && !scalesChannels)
+    return emitError(loc) << "unsupported method '" << method << "' to quantize nodes of ONNX; supported: gptq, rtn";
+  if (scalesChannels)
+    addChannelScaling(options, pm);
+  addRounding(options, pm);
   return success();
 }
 

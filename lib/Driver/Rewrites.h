@@ -13,6 +13,12 @@ namespace hone {
 /// Adds the pass that prunes as the options say, if they do. Fails as addRewrites does.
 llvm::LogicalResult addPruning(const CompressionOptions &options, mlir::OpPassManager &pm, mlir::Location loc);
 
+/// Adds the pass that scales channels before weights are rounded, where the method of the options does that. The model means the same after it.
+void addChannelScaling(const CompileOptions &options, mlir::OpPassManager &pm);
+
+/// Adds the passes that round weights as the options say, if they do.
+void addRounding(const CompileOptions &options, mlir::OpPassManager &pm);
+
 /// Adds the passes that quantize as the options say, if they do. With `scalesChannels` they may also change what weights read, which
 /// needs operations of the hone dialect to write it to. Fails as addRewrites does.
 llvm::LogicalResult addQuantization(const CompileOptions &options, mlir::OpPassManager &pm, mlir::Location loc,

@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/tuning_checkpoint.h"
+#include "cli/window_batch.h"
 #include "core/seconds.h"
 #include "hone/cli/progress.h"
 #include "hone/io/file.h"
@@ -85,17 +86,6 @@ absl::StatusOr<TuningData> readTuningData(std::span<const std::string> files, co
   return data;
 }
 
-/// `end` is the size of the vocabulary.
-static absl::Status checkVocabulary(const TuningData &data, int64_t end) {
-  for (const TuningData::File &file : data.files) {
-    auto wrong = std::ranges::find_if(file.ids, [end](int64_t id) { return id < 0 || id >= end; });
-    if (wrong != file.ids.end())
-      return invalid(file.name, ": token ", *wrong, " at position ", wrong - file.ids.begin(),
-                     " is outside the vocabulary of ", end);
-  }
-  return absl::OkStatus();
-}
-
 //===- Order and rate ---------------------------------------------------------------------------------------------===//
 
 WindowOrder::WindowOrder(int64_t count, uint64_t seed) : order(static_cast<size_t>(count)), state(seed) {
@@ -132,7 +122,7 @@ double learningRateAt(const TuningOptions &options, int64_t step) {
 
 namespace {
 
-constexpr std::string_view kStep = "train_step", kTargets = "targets", kRate = "learning_rate";
+constexpr std::string_view kStep = "train_step", kEvaluate = "evaluate", kRate = "learning_rate";
 
 struct CloseFile {
   void operator()(std::FILE *file) const { std::fclose(file); }
@@ -163,13 +153,17 @@ public:
     return log;
   }
 
-  absl::Status write(int64_t step, double loss, double norm, double rate, double tokensPerSecond) {
+  absl::Status write(int64_t step, double loss, double norm, double rate, double tokensPerSecond,
+                     std::optional<double> valid) {
     if (!file)
       return absl::OkStatus();
     std::fprintf(file.get(),
                  "{\"step\": %lld, \"loss\": %.9g, \"gradient_norm\": %.9g, \"learning_rate\": %.9g, "
-                 "\"tokens_per_second\": %.4g}\n",
+                 "\"tokens_per_second\": %.4g",
                  static_cast<long long>(step), loss, norm, rate, tokensPerSecond);
+    if (valid)
+      std::fprintf(file.get(), ", \"valid_loss\": %.9g", *valid);
+    std::fputs("}\n", file.get());
     if (std::fflush(file.get()) != 0)
       return invalid("cannot write ", path, ": ", std::generic_category().message(errno));
     return absl::OkStatus();
@@ -194,10 +188,51 @@ absl::Status checkParameters(rt::State &state, int64_t step) {
   return absl::OkStatus();
 }
 
+/// The loss on data that no step sees.
+class Validation {
+public:
+  /// Fails where the data are less than a batch, or have tokens outside the vocabulary.
+  static absl::StatusOr<Validation> create(rt::Session &session, const TuningData &data, int64_t batch);
+
+  /// The mean over whole batches, of parameters as they are, in nats a token.
+  absl::StatusOr<double> measure();
+
+private:
+  Validation(rt::Session &session, const TuningData &data, int64_t size, WindowBatch batch)
+      : session(&session), data(&data), size(size), batch(std::move(batch)) {}
+
+  rt::Session *session;
+  const TuningData *data;
+  int64_t size;
+  WindowBatch batch;
+};
+
+absl::StatusOr<Validation> Validation::create(rt::Session &session, const TuningData &data, int64_t batch) {
+  if (data.countWindows() < batch)
+    return invalid(data.files.front().name, ": expected at least ", batch, " windows of ", data.context,
+                   " tokens to measure the loss on, a batch, but got ", data.countWindows());
+  HONE_ASSIGN_OR_RETURN(WindowBatch windows, WindowBatch::create(session.entry(), data, batch, std::array{kRate}));
+  return Validation(session, data, batch, std::move(windows));
+}
+
+absl::StatusOr<double> Validation::measure() {
+  int64_t batches = data->countWindows() / size;
+  double sum = 0;
+  for (int64_t number = 0; number < batches; ++number) {
+    for (int64_t row = 0; row < size; ++row)
+      batch.set(row, data->windowOf(number * size + row));
+    HONE_ASSIGN_OR_RETURN(std::vector<io::Array> outputs, session->call(kEvaluate, batch.inputs({})));
+    sum += outputs[0].as<float>()[0];
+  }
+  return sum / static_cast<double>(batches);
+}
+
 class Tuning {
 public:
-  Tuning(rt::Session &session, const TuningData &data, const TuningOptions &options)
-      : session(session), data(data), options(options), order(data.countWindows(), options.seed) {}
+  Tuning(rt::Session &session, const TuningData &data, const TuningOptions &options, WindowBatch batch,
+         std::optional<Validation> validation)
+      : session(session), data(data), options(options), order(data.countWindows(), options.seed),
+        batch(std::move(batch)), validation(std::move(validation)) {}
 
   absl::StatusOr<TuningResult> run();
 
@@ -206,76 +241,24 @@ private:
     double loss, norm;
   };
 
-  absl::Status checkSignature() const;
-  int64_t vocabulary() const;
-  absl::Status allocate();
-  void fill();
   absl::StatusOr<int64_t> resume();
   absl::StatusOr<Measured> step(int64_t number);
   absl::Status keep(int64_t done);
+  absl::StatusOr<std::optional<double>> validate(int64_t done);
 
   rt::Session &session;
   const TuningData &data;
   const TuningOptions &options;
   WindowOrder order;
-  io::Array tokens, targets, rate;
+  WindowBatch batch;
+  std::optional<Validation> validation;
 };
 
-absl::Status Tuning::checkSignature() const {
-  const io::EntryInfo &entry = session.entry();
-  for (const io::TensorInfo &input : entry.inputs)
-    if (&input != &entry.inputs.front() && input.name != kTargets && input.name != kRate)
-      return invalid("unsupported input '", input.name, "' of the model; supported: models of tokens alone");
-  const io::TensorInfo &first = entry.inputs.front();
-  if (first.shape.size() != 2 || (first.dtype != HONE_I64 && first.dtype != HONE_I32) || first.name == kTargets)
-    return invalid("expected the model to take tokens (i64 or i32, [batch, sequence])");
-  for (auto [dim, wanted] : {std::pair(first.shape[0], options.batch), std::pair(first.shape[1], data.context)})
-    if (dim.isFixed() && dim.size != wanted)
-      return invalid("expected a batch and a context of ", io::shapeText(first.shape), ", but got [", options.batch,
-                     ", ", data.context, "]");
-  return checkVocabulary(data, vocabulary());
-}
-
-/// The fewest rows of tables that ids are looked up in.
-int64_t Tuning::vocabulary() const {
-  int64_t rows = std::numeric_limits<int32_t>::max();
-  for (const io::TensorInfo &input : session.entry().inputs)
-    if (input.rows > 0)
-      rows = std::min(rows, input.rows);
-  return rows;
-}
-
-absl::Status Tuning::allocate() {
-  std::vector<int64_t> shape = {options.batch, data.context};
-  HONE_ASSIGN_OR_RETURN(tokens, io::Array::create(session.entry().inputs.front().dtype, shape));
-  HONE_ASSIGN_OR_RETURN(targets, io::Array::create(HONE_I64, shape));
-  HONE_ASSIGN_OR_RETURN(rate, io::Array::create(HONE_F32, {}));
-  return absl::OkStatus();
-}
-
-/// The next batch.
-void Tuning::fill() {
-  auto context = static_cast<size_t>(data.context);
-  for (size_t row = 0; row < static_cast<size_t>(options.batch); ++row) {
-    std::span<const int64_t> window = data.windowOf(order.next());
-    auto copy = [&]<typename Id>(std::span<Id> all, std::span<const int64_t> ids) {
-      std::ranges::transform(ids, all.subspan(row * context, context).begin(),
-                             [](int64_t id) { return static_cast<Id>(id); });
-    };
-    if (tokens.dtype() == HONE_I64)
-      copy(tokens.as<int64_t>(), window.first(context));
-    else
-      copy(tokens.as<int32_t>(), window.first(context));
-    copy(targets.as<int64_t>(), window.last(context));
-  }
-}
-
 absl::StatusOr<Tuning::Measured> Tuning::step(int64_t number) {
-  fill();
-  rate.as<float>()[0] = static_cast<float>(learningRateAt(options, number));
-  std::array inputs = {rt::NamedTensor{session.entry().inputs.front().name, tokens.view()},
-                       rt::NamedTensor{kTargets, targets.view()}, rt::NamedTensor{kRate, rate.view()}};
-  HONE_ASSIGN_OR_RETURN(std::vector<io::Array> outputs, session.forward(inputs));
+  for (int64_t row = 0; row < options.batch; ++row)
+    batch.set(row, data.windowOf(order.next()));
+  std::array rate = {static_cast<float>(learningRateAt(options, number))};
+  HONE_ASSIGN_OR_RETURN(std::vector<io::Array> outputs, session.forward(batch.inputs(rate)));
   Measured measured = {outputs[0].as<float>()[0], outputs[1].as<float>()[0]};
   if (!std::isfinite(measured.loss))
     return invalid("step ", number + 1, ": the loss is ", measured.loss, "; a smaller --learning-rate may help");
@@ -303,24 +286,40 @@ absl::Status Tuning::keep(int64_t done) {
   return writeCheckpoint(options.checkpoint, options.run, done, session.state());
 }
 
+/// Measures where it is time to.
+absl::StatusOr<std::optional<double>> Tuning::validate(int64_t done) {
+  if (!validation || (done % options.validEvery != 0 && done != options.steps))
+    return std::nullopt;
+  HONE_ASSIGN_OR_RETURN(double loss, validation->measure());
+  if (!std::isfinite(loss))
+    return invalid("step ", done, ": the loss on the validation data is ", loss);
+  return loss;
+}
+
 absl::StatusOr<TuningResult> Tuning::run() {
-  HONE_RETURN_IF_ERROR(checkSignature());
-  HONE_RETURN_IF_ERROR(allocate());
   HONE_ASSIGN_OR_RETURN(int64_t done, resume());
   HONE_ASSIGN_OR_RETURN(StepLog log, StepLog::create(options.log, done));
   Progress progress("tuning", options.steps);
   TuningResult result;
-  auto begin = std::chrono::steady_clock::now();
+  if (validation) {
+    HONE_ASSIGN_OR_RETURN(result.validBefore, validation->measure());
+    result.validAfter = result.validBefore;
+  }
+  double seconds = 0; // of steps alone
   for (int64_t number = done; number < options.steps; ++number) {
+    auto begin = std::chrono::steady_clock::now();
     HONE_ASSIGN_OR_RETURN(Measured measured, step(number));
+    seconds += rt::secondsSince(begin);
     HONE_RETURN_IF_ERROR(keep(number + 1));
     double tokensDone = static_cast<double>((number + 1 - done) * options.batch * data.context);
-    result.tokensPerSecond = tokensDone / rt::secondsSince(begin);
+    result.tokensPerSecond = tokensDone / seconds;
     result.lastLoss = measured.loss;
     if (number == done)
       result.firstLoss = measured.loss;
-    HONE_RETURN_IF_ERROR(
-        log.write(number + 1, measured.loss, measured.norm, learningRateAt(options, number), result.tokensPerSecond));
+    HONE_ASSIGN_OR_RETURN(std::optional<double> valid, validate(number + 1));
+    result.validAfter = valid.value_or(result.validAfter);
+    HONE_RETURN_IF_ERROR(log.write(number + 1, measured.loss, measured.norm, learningRateAt(options, number),
+                                   result.tokensPerSecond, valid));
     char about[64];
     std::snprintf(about, sizeof(about), "loss %.4f, %.0f tokens/s", measured.loss, result.tokensPerSecond);
     progress.update(number + 1, about);
@@ -331,12 +330,19 @@ absl::StatusOr<TuningResult> Tuning::run() {
 
 } // namespace
 
-absl::StatusOr<TuningResult> runTuning(const std::string &artefact, const TuningData &data,
+absl::StatusOr<TuningResult> runTuning(const std::string &artefact, const TuningData &data, const TuningData *valid,
                                        const TuningOptions &options, const ParameterReceiver &receive) {
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, rt::Module::load(artefact));
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Session> session, rt::Session::create(module, kStep));
   session->setThreads(options.threads);
-  HONE_ASSIGN_OR_RETURN(TuningResult result, Tuning(*session, data, options).run());
+  HONE_ASSIGN_OR_RETURN(WindowBatch batch,
+                        WindowBatch::create(session->entry(), data, options.batch, std::array{kRate}));
+  std::optional<Validation> validation;
+  if (valid) {
+    HONE_ASSIGN_OR_RETURN(validation, Validation::create(*session, *valid, options.batch));
+  }
+  HONE_ASSIGN_OR_RETURN(TuningResult result,
+                        Tuning(*session, data, options, std::move(batch), std::move(validation)).run());
   for (const rt::Slot &slot : session->state().slots())
     if (!slot.description().beginning.empty())
       HONE_RETURN_IF_ERROR(receive(slot.description().name, bytesOf(slot.content().view)));

@@ -38,6 +38,15 @@ def weights():
     return {name: random.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
 
 
+def pruned_weights():
+    """Two of four elements of some matrices are 0, and one of a vector, which is no mask."""
+    values = weights()
+    values["up"].reshape(-1, 4)[:, 1:3] = 0
+    values["down"].reshape(-1, 4)[:, ::2] = 0
+    values["bias"][3] = 0
+    return values
+
+
 def make_model(values, as_inputs):
     """Logits of tokens; the weights are initializers or inputs."""
     nodes = [helper.make_node("Gather", ["table", "ids"], ["x"]), helper.make_node("Mul", ["x", "gain"], ["scaled"]),
@@ -102,12 +111,15 @@ def loss_of(model, ids, targets):
 class Optimizer:
     """The formulas of docs/training.md in f64; a weight decay of matrices."""
 
-    def __init__(self, kind, decay=0.0, clip=1.0, momentum=0.9, betas=(0.9, 0.999), epsilon=1e-8):
+    def __init__(self, kind, decay=0.0, clip=1.0, momentum=0.9, betas=(0.9, 0.999), epsilon=1e-8, keeps_zeros=False):
         self.kind, self.decay, self.clip, self.momentum, self.betas, self.epsilon = kind, decay, clip, momentum, betas, epsilon
+        self.keeps_zeros = keeps_zeros
         self.steps, self.moments = 0, {}
 
     def flags(self):
         flags = [f"--optimizer={self.kind}", f"--weight-decay={self.decay}", f"--clip-norm={self.clip}"]
+        if self.keeps_zeros:
+            flags.append("--keep-zeros")
         if self.kind == "momentum":
             flags.append(f"--momentum={self.momentum}")
         if self.kind == "adamw":
@@ -119,7 +131,10 @@ class Optimizer:
         self.steps += 1
         norm = np.sqrt(sum((gradient ** 2).sum() for gradient in gradients.values()))
         scale = min(1.0, self.clip / (norm + 1e-6)) if self.clip > 0 else 1.0
-        return {name: self.update_one(name, value, gradients[name] * scale, rate) for name, value in values.items()}, norm
+        updated = {name: self.update_one(name, value, gradients[name] * scale, rate) for name, value in values.items()}
+        if self.keeps_zeros:
+            updated = {name: np.where((values[name] == 0) & (value.ndim > 1), 0, value) for name, value in updated.items()}
+        return updated, norm
 
     def update_one(self, name, value, gradient, rate):
         decay = self.decay if value.ndim >= 2 else 0.0
@@ -169,11 +184,12 @@ def rate_at(step, warmup, cosine):
 def check_optimizer(make, warmup, cosine, seed, tools):
     optimizer = make()
     tokens = np.random.default_rng(7).integers(0, VOCABULARY, TOKENS).astype(np.int32)
-    values = {name: array.astype(np.float64) for name, array in weights().items()}
+    first = pruned_weights() if optimizer.keeps_zeros else weights()
+    values = {name: array.astype(np.float64) for name, array in first.items()}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        onnx.save(make_model(weights(), as_inputs=False), folder / "model.onnx")
-        onnx.save(make_model(weights(), as_inputs=True), folder / "gradients.onnx")
+        onnx.save(make_model(first, as_inputs=False), folder / "model.onnx")
+        onnx.save(make_model(first, as_inputs=True), folder / "gradients.onnx")
         suite.run_tool([tools / "hone", "compile", folder / "gradients.onnx", "-o", folder / "gradients.hone",
                         f"--gradients={','.join(values)}", "--loss=cross-entropy"])
         schedule = [f"--schedule={'cosine' if cosine else 'constant'}", *([f"--warmup={warmup}"] if warmup else [])]
@@ -214,7 +230,7 @@ def check_weights(tuned, values):
         raise suite.Failure(f"the tuned model has the initializers {sorted(found)}")
     for name, value in values.items():
         error = np.abs(found[name] - value).max()
-        if not error <= CLOSE * RATE:
+        if not error <= CLOSE * RATE or np.any(found[name][value == 0]):
             raise suite.Failure(f"{name} is off by {error:.1e}, {error / RATE:.1e} of the learning rate")
 
 
@@ -241,6 +257,40 @@ def check_language_model(path, rate, tools):
             raise suite.Failure(f"the tuned model has the loss {loss}, and the step after it {more[-1]['loss']}")
         if [node.op_type for node in longer.graph.node] != [node.op_type for node in onnx.load(path).graph.node]:
             raise suite.Failure("the tuned model has other nodes")
+
+
+def check_validation(tools):
+    """The loss on other tokens, of whole batches, before, after some steps and after the last one."""
+    random = np.random.default_rng(9)
+    tokens, others = random.integers(0, VOCABULARY, TOKENS).astype(np.int32), random.integers(0, VOCABULARY, 5 * CONTEXT + 1).astype(np.int32)
+    rows = np.stack([others[CONTEXT * i:CONTEXT * i + CONTEXT + 1] for i in range(BATCH)]).astype(np.int64)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        np.save(folder / "tokens.npy", tokens)
+        np.save(folder / "valid.npy", others)
+        model = make_model(weights(), as_inputs=False)
+        onnx.save(model, folder / "model.onnx")
+        flags = [f"--learning-rate={RATE}", "--valid", folder / "valid.npy", "--valid-every=2"]
+        said = suite.run_tool(tune_command(tools, folder, folder / "model.onnx", *flags, steps=STEPS, context=CONTEXT, batch=BATCH))
+        log = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+        if [line["step"] for line in log if "valid_loss" in line] != [2, 4, 5]:
+            raise suite.Failure(f"the loss is measured after steps {[line['step'] for line in log if 'valid_loss' in line]}")
+        expected = [loss_of(model, rows[:, :-1], rows[:, 1:]), loss_of(onnx.load(folder / "tuned.onnx"), rows[:, :-1], rows[:, 1:])]
+        if f"loss on --valid {expected[0]:.4f} before, {expected[1]:.4f} after" not in said:
+            raise suite.Failure(f"the command says {said.splitlines()}, not {expected}")
+        if not abs(log[-1]["valid_loss"] - expected[1]) <= 50 * LOSS * expected[1]:
+            raise suite.Failure(f"the last loss is {log[-1]['valid_loss']}, not {expected[1]}")
+        tune(tools, folder, folder / "model.onnx", tokens, f"--learning-rate={RATE}")
+        if losses((folder / "log.jsonl").read_text()) != [line["loss"] for line in log]:
+            raise suite.Failure("measuring changes what steps do")
+        np.save(folder / "valid.npy", others[:2 * CONTEXT + 1])
+        try:
+            suite.run_tool(tune_command(tools, folder, folder / "model.onnx", *flags, steps=STEPS, context=CONTEXT, batch=BATCH))
+        except suite.Failure as failure:
+            if "expected at least 3 windows of 10 tokens to measure the loss on, a batch, but got 2" not in str(failure):
+                raise
+        else:
+            raise suite.Failure("less than a batch is taken")
 
 
 def check_checkpoints(tools):
@@ -289,6 +339,8 @@ OPTIMIZERS = {
     "momentum": lambda: Optimizer("momentum", decay=0.2, momentum=0.8),
     "adamw": lambda: Optimizer("adamw", decay=0.5),
     "adamw/unclipped": lambda: Optimizer("adamw", clip=0.0, betas=(0.8, 0.95), epsilon=1e-3),
+    "adamw/pruned": lambda: Optimizer("adamw", decay=0.5, keeps_zeros=True),
+    "sgd/pruned": lambda: Optimizer("sgd", clip=0.0, keeps_zeros=True),
     "onnx/momentum": lambda: OnnxOptimizer("momentum", decay=0.2, clip=0.0),
     "onnx/adam": lambda: OnnxOptimizer("adamw", clip=0.0, epsilon=1e-20),
 }
@@ -298,6 +350,7 @@ def all_cases():
     for number, (name, make) in enumerate(OPTIMIZERS.items()):
         yield name, functools.partial(check_optimizer, make, 2 * (number % 2), number % 3 != 0, number)
     yield "checkpoints", check_checkpoints
+    yield "validation", check_validation
     for name in ("examples/python-lm", "test/models/phi3.optimum"):
         yield f"model/{name}", functools.partial(check_language_model, suite.ROOT / name / "model.onnx", 1e-3)
     if shared := suite.shared_models():

@@ -51,7 +51,8 @@ struct TuningOptions {
   std::string log;        // .jsonl, or empty
   std::string checkpoint; // .safetensors, or empty
   int64_t checkpointEvery = 100;
-  std::string run; // what checkpoints have to agree in
+  int64_t validEvery = 100; // steps from one measurement on the validation data to the next
+  std::string run;          // what checkpoints have to agree in
 };
 
 /// The learning rate of step number `step`, from 0: (step + 1) / warmup of the whole, then constant or along half a cosine to 0.
@@ -75,14 +76,17 @@ private:
 struct TuningResult {
   double firstLoss = 0, lastLoss = 0; // nats a token, of the steps that were run
   double tokensPerSecond = 0;
+  double validBefore = 0,
+         validAfter = 0; // on the validation data, before the first step that was run and after the last one
 };
 
 /// Receives a parameter as it is after the last step: f32, row-major.
 using ParameterReceiver = std::function<absl::Status(const std::string &name, std::span<const char> bytes)>;
 
 /// Runs the steps, from where the checkpoint is. Fails where an id is outside the vocabulary, and, with the number of the step, where the loss or the norm of the gradients
-/// is not finite; nothing is received then.
-absl::StatusOr<TuningResult> runTuning(const std::string &artefact, const TuningData &data,
+/// is not finite; nothing is received then. With `valid`, the entry `evaluate` measures the loss on as many whole batches as that has, at
+/// least one.
+absl::StatusOr<TuningResult> runTuning(const std::string &artefact, const TuningData &data, const TuningData *valid,
                                        const TuningOptions &options, const ParameterReceiver &receive);
 
 } // namespace hone::cli

@@ -8,6 +8,7 @@
 #include "Command.h"
 #include "Compiler.h"
 #include "Options/Progress.h"
+#include "Pqi.h"
 #include "hone/Artefact/Artefact.h"
 #include "hone/Calibrate/MeasureCosts.h"
 #include "hone/Compress/Statistics.h"
@@ -38,6 +39,8 @@ struct CalibrateOptions {
   std::string tokens, output; // .npy of token ids, .safetensors
   int64_t window = 512;
   int64_t maxTokens = std::numeric_limits<int64_t>::max();
+  bool integrates = false; // --pqi
+  std::optional<int64_t> intervals;
   std::optional<int64_t> costTokens; // first tokens to measure on what errors of weights cost
   std::optional<int64_t> threads;
   ProgressOptions progress;
@@ -69,6 +72,13 @@ CalibrateOptions::CalibrateOptions(OptionSet &set) {
   set.add("window", window, "N", "Tokens a window; windows do not overlap (default: 512)").upTo();
   set.add("max-tokens", maxTokens, "N", "Use the first N tokens alone (default: all)").upTo();
   set.add("cost-tokens", costTokens, "N", "Also measure what errors of each weight cost, on the first N tokens").upTo();
+  set.add("pqi", integrates,
+          "Write the sensitivity of each weight's elements to --quantize instead: gradients integrated along the way "
+          "to it")
+      .check([this] { return integrates && costTokens ? "expected --pqi or --cost-tokens, but got both" : ""; });
+  set.add("intervals", intervals, "N", "Points of the way at which --pqi takes gradients (default: 8)")
+      .upTo()
+      .needs("--pqi", [this] { return integrates; });
   set.add("threads", threads, "N", "Threads (default: one for each processor)").upTo(cli::kMostThreads);
   compile.compression.declare(set);
   compile.compression.declareForms(set);
@@ -171,6 +181,10 @@ static LogicalResult measure(const CalibrateOptions &options, Tokens tokens, con
 }
 
 static LogicalResult calibrate(const CalibrateOptions &options, MLIRContext *context) {
+  if (options.integrates)
+    return measurePqi({options.compile, options.tokens, options.output, options.window, options.maxTokens,
+                       options.intervals.value_or(8), options.getThreads()},
+                      context);
   Location loc = FileLineColLoc::get(context, llvm::sys::path::filename(options.compile.input), 0, 0);
   if (failed(checkRewrites(options, loc)))
     return failure();

@@ -40,12 +40,13 @@ struct TuneOptions {
   AddOptimizerOptions getOptimizer() const;
 
   CompileOptions compile;
-  std::vector<std::string> data;
+  std::vector<std::string> data, valid;
   std::string tokenizer, log, checkpoint;
   int64_t context = 512, steps = 0, batch = 8;
   std::string optimizer = "adamw", schedule = "cosine";
   std::optional<double> learningRate, weightDecay, clipNorm, momentum, beta1, beta2, epsilon;
-  std::optional<int64_t> warmup, threads, seed, checkpointEvery;
+  std::optional<int64_t> warmup, threads, seed, checkpointEvery, validEvery;
+  bool keepZeros = false;
   ProgressOptions progress;
 
 private:
@@ -85,6 +86,12 @@ TuneOptions::TuneOptions(OptionSet &set) {
           "Tokens to train on: .npy of token ids (uint16, int32 or int64, of shape [n]), or text; may be given several "
           "times")
       .required();
+  set.add("valid", valid, "FILE",
+          "Tokens or text to measure the loss on beside that, as for --data; may be given several times");
+  set.add("valid-every", validEvery, "N",
+          "Steps from one measurement to the next (default: before the first step and after the last one alone)")
+      .upTo()
+      .needs("--valid", [this] { return !valid.empty(); });
   set.add("tokenizer", tokenizer, "FILE", "The tokenizer.json of the model, for data that is text");
   set.add("o", compile.outputs.path, "FILE.onnx", "Write the tuned model to FILE").required();
   declareSteps(set);
@@ -119,6 +126,7 @@ void TuneOptions::declareOptimizer(OptionSet &set) {
       .check(notNegative(weightDecay, "weight-decay"));
   set.add("clip-norm", clipNorm, "X", "Largest norm of the gradients; 0: any (default: 1)")
       .check(notNegative(clipNorm, "clip-norm"));
+  set.add("keep-zeros", keepZeros, "Elements of matrices that are 0 stay 0: those that were pruned");
   set.add("momentum", momentum, "X", "What momentum keeps of the velocity (default: 0.9)")
       .needs("--optimizer=momentum", [this] { return optimizer == "momentum"; })
       .check(belowOne(momentum, "momentum"));
@@ -138,6 +146,8 @@ AddOptimizerOptions TuneOptions::getOptimizer() const {
   options.optimizer = optimizer;
   options.weightDecay = weightDecay.value_or(options.weightDecay);
   options.maxNorm = clipNorm.value_or(1);
+  options.keepZeros = keepZeros;
+  options.evaluate = !valid.empty();
   options.momentum = momentum.value_or(options.momentum);
   options.beta1 = beta1.value_or(options.beta1);
   options.beta2 = beta2.value_or(options.beta2);
@@ -157,6 +167,7 @@ cli::TuningOptions TuneOptions::getTuning() const {
   options.log = log;
   options.checkpoint = checkpoint;
   options.checkpointEvery = checkpointEvery.value_or(options.checkpointEvery);
+  options.validEvery = validEvery.value_or(steps);
   return options;
 }
 
@@ -166,10 +177,10 @@ std::string TuneOptions::describeRun(StringRef model, const cli::TuningData &tok
   cli::TuningOptions run = getTuning();
   return llvm::formatv(
       "model {0}, data {1:x-8}, context {2}, batch {3}, steps {4}, seed {5}, learning rate {6}, warmup {7}, {8}, "
-      "{9}, weight decay {10}, clip norm {11}, momentum {12}, beta1 {13}, beta2 {14}, epsilon {15}",
+      "{9}, weight decay {10}, clip norm {11}, momentum {12}, beta1 {13}, beta2 {14}, epsilon {15}{16}",
       model, tokens.sum(), context, batch, steps, run.seed, describe(run.learningRate), run.warmup, schedule, optimizer,
       describe(chosen.weightDecay), describe(chosen.maxNorm), describe(chosen.momentum), describe(chosen.beta1),
-      describe(chosen.beta2), describe(chosen.epsilon));
+      describe(chosen.beta2), describe(chosen.epsilon), keepZeros ? ", keep zeros" : "");
 }
 
 /// Leaves the function that gradients are made of, and says which model it is of.
@@ -230,6 +241,7 @@ static LogicalResult placeOutputs(TuneOptions &options, ModuleOp module) {
     if (!other.empty())
       options.compile.outputs.others.push_back(other);
   options.compile.otherInputs = options.data;
+  llvm::append_range(options.compile.otherInputs, options.valid);
   options.compile.otherInputs.push_back(options.tokenizer);
   return checkOutputs(options.compile, listInputs(options.compile, {module}), module.getLoc());
 }
@@ -239,6 +251,13 @@ static LogicalResult tune(TuneOptions &options, MLIRContext *context) {
   auto data = cli::readTuningData(options.data, options.tokenizer, options.context);
   if (failed(report(loc, data.status())))
     return failure();
+  std::optional<cli::TuningData> valid;
+  if (!options.valid.empty()) {
+    auto read = cli::readTuningData(options.valid, options.tokenizer, options.context);
+    if (failed(report(loc, read.status())))
+      return failure();
+    valid = std::move(*read);
+  }
   OwningOpRef<ModuleOp> module = readForExport(options, context);
   if (!module || failed(placeOutputs(options, *module)))
     return failure();
@@ -254,12 +273,15 @@ static LogicalResult tune(TuneOptions &options, MLIRContext *context) {
   };
   cli::TuningOptions tuning = options.getTuning();
   tuning.run = options.describeRun(fingerprint, *data);
-  auto result = cli::runTuning(*artefact, *data, tuning, receive);
+  auto result = cli::runTuning(*artefact, *data, valid ? &*valid : nullptr, tuning, receive);
   if (failed(report(loc, result.status())) ||
       failed(exportOnnx(*module, options.compile.outputs.path, [](int64_t, int64_t, StringRef) {})))
     return failure();
   llvm::outs() << llvm::formatv("loss {0:F4} in the first step, {1:F4} in the last; {2:F0} tokens/s\n",
                                 result->firstLoss, result->lastLoss, result->tokensPerSecond);
+  if (valid)
+    llvm::outs() << llvm::formatv("loss on --valid {0:F4} before, {1:F4} after\n", result->validBefore,
+                                  result->validAfter);
   return success();
 }
 

@@ -89,6 +89,11 @@ struct QuantizationOptions {
             "with "
             "squeezellm and --calibration; magnitude with squeezellm alone; else spqr)")
         .needs("--outliers", outliers);
+    set.add("outlier-shares", pass.outlierShares, "FILE",
+            "Sensitivities of each element, as 'hone calibrate --pqi' writes them: --outliers is a share of all "
+            "weights together, and "
+            "each gets as many as it has of the most sensitive elements")
+        .needs("--outliers", outliers);
     set.add("sensitivities", pass.sensitivities, "FILE",
             "Safetensors file with the sensitivity of each element of the weights")
         .needs("--outliers", [this, outliers] { return outliers() || method == "squeezellm"; });

@@ -18,6 +18,11 @@ struct GradientOptions {
   /// What makes a step of training of the gradients, which then is the only entry.
   std::optional<AddOptimizerOptions> optimizer;
 
+  /// Instead: makes a step along a path of the weights of them.
+  bool integrates = false;
+
+  /// Whether parameters keep the names and shapes of the file because the caller names them.
+  bool keepsParameters() const { return optimizer || integrates; }
   bool isAsked() const { return !of.empty(); }
 
   void declare(OptionSet &set, const TargetOptions &target, const PhaseOptions &phases) {

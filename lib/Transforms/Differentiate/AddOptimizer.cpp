@@ -4,7 +4,7 @@
 // The pass hone-add-optimizer: @train_step of @gradients. Parameters and moments are slots of a state that each call replaces; what
 // optimizers compute of them is in UpdateParameter.cpp.
 
-#include "Products.h"
+#include "EntryState.h"
 #include "UpdateParameter.h"
 
 #include "hone/Dialect/Hone/HoneOps.h"
@@ -30,37 +30,28 @@ namespace hone {
 
 namespace {
 
-constexpr llvm::StringLiteral kGradients = "gradients", kStep = "train_step", kState = "training",
-                              kEnding = ".gradient", kRate = "learning_rate", kNorm = "gradient_norm", kLoss = "loss";
+constexpr llvm::StringLiteral kStep = "train_step", kState = "training", kRate = "learning_rate",
+                              kNorm = "gradient_norm", kEvaluate = "evaluate", kCannot = "cannot add an optimizer";
 
 /// Makes a step of @gradients, in place.
 class TrainingStep {
 public:
   TrainingStep(func::FuncOp function, const AddOptimizerOptions &options)
-      : function(function), module(function->getParentOfType<ModuleOp>()), symbols(module), options(options) {}
+      : function(function), symbols(function->getParentOfType<ModuleOp>()), options(options),
+        state(function, kState, kStep) {}
 
   /// Fails after an error.
   LogicalResult build();
   int64_t numUpdates = 0;
 
 private:
-  func::ReturnOp getReturn() { return cast<func::ReturnOp>(function.getBody().front().getTerminator()); }
-  InFlightDiagnostic fail() { return function.emitError() << "cannot add an optimizer: "; }
-  StringRef getResultName(unsigned number);
+  InFlightDiagnostic fail() { return function.emitError() << kCannot << ": "; }
   FailureOr<ParamOp> findParam(unsigned result);
-  LogicalResult checkLoss();
-  void beginState();
-  void makePlain(ParamOp param);
-  uint64_t addSlot(const Twine &name, RankedTensorType type, FlatSymbolRefAttr beginning = {});
-  Value view(uint64_t slot);
-  void replace(LocBuilder &b, uint64_t slot, Value value);
-  void readFromState(ParamOp param, Value value);
   LogicalResult findParameters();
-  LocBuilder atEnd() { return LocBuilder(function.getLoc(), getReturn()); }
   UpdateFactors buildFactors(LocBuilder &b, Value norm);
   Value advance(LocBuilder &b, StringRef name, double decay);
   void buildUpdates(const UpdateFactors &factors);
-  void finish(Value norm);
+  void makeEvaluation();
 
   struct Parameter {
     ParamOp param;
@@ -69,107 +60,31 @@ private:
   };
 
   func::FuncOp function;
-  ModuleOp module;
   SymbolTable symbols;
   const AddOptimizerOptions &options;
-  SmallVector<SlotAttr> slots;
+  EntryState state;
   SmallVector<Parameter> parameters;
-  Value state, rate; // the state as it is so far
-  Value loss;
+  Value rate;
+  func::FuncOp evaluation; // what computes the loss alone, or null
 };
 
 } // namespace
-
-StringRef TrainingStep::getResultName(unsigned number) {
-  auto name = function.getResultAttrOfType<StringAttr>(number, onnxir::kNameAttr);
-  return name ? name.getValue() : StringRef();
-}
-
-//===- The state --------------------------------------------------------------------------------------------------===//
-
-uint64_t TrainingStep::addSlot(const Twine &name, RankedTensorType type, FlatSymbolRefAttr beginning) {
-  slots.push_back(SlotAttr::get(module.getContext(), name.str(), type, std::nullopt, beginning));
-  return slots.size() - 1;
-}
-
-/// What a slot is before the call.
-Value TrainingStep::view(uint64_t slot) {
-  LocBuilder b(function.getLoc(), module.getContext());
-  b.setInsertionPointToStart(&function.getBody().front());
-  return KvViewOp::create(b, slots[slot].getType(), function.getArgument(0), slot);
-}
-
-void TrainingStep::replace(LocBuilder &b, uint64_t slot, Value value) {
-  state = KvReplaceOp::create(b, state.getType(), state, value, slot);
-}
-
-void TrainingStep::beginState() {
-  auto type = KvType::get(module.getContext(), FlatSymbolRefAttr::get(module.getContext(), kState));
-  (void)function.insertArgument(0, type, {}, function.getLoc());
-  state = function.getArgument(0);
-  Builder b(module.getContext());
-  auto name = b.getDictionaryAttr(b.getNamedAttr(onnxir::kNameAttr, b.getStringAttr(kRate)));
-  unsigned number = function.getNumArguments();
-  (void)function.insertArgument(number, RankedTensorType::get({}, b.getF32Type()), name, function.getLoc());
-  rate = function.getArgument(number);
-}
 
 //===- Parameters -------------------------------------------------------------------------------------------------===//
 
 /// The parameter whose gradient result `number` is.
 FailureOr<ParamOp> TrainingStep::findParam(unsigned number) {
-  StringRef name = getResultName(number);
-  auto param = name.consume_back(kEnding) ? symbols.lookup<ParamOp>(name) : ParamOp();
+  StringRef name = state.getResultName(number);
+  auto param = name.consume_back(kGradientEnding) ? symbols.lookup<ParamOp>(name) : ParamOp();
   if (!param)
     return fail() << "expected result " << number << " to be the gradient of a parameter, but got '"
-                  << getResultName(number) << "'";
+                  << state.getResultName(number) << "'";
   RankedTensorType type = param.getTensorType();
   auto stored = dyn_cast_or_null<StoredAttr>(type.getEncoding());
   if (!type.getElementType().isF32() || (type.getEncoding() && !(stored && stored.getType().isF32())))
     return fail() << "unsupported parameter '" << name << "' of type " << type
                   << "; supported: parameters that are stored as f32";
   return param;
-}
-
-/// Gives a parameter the shape that it has in the file; what reads it transposes then.
-void TrainingStep::makePlain(ParamOp param) {
-  auto stored = dyn_cast_or_null<StoredAttr>(param.getTensorType().getEncoding());
-  if (!stored)
-    return;
-  RankedTensorType plain = getPlanes(param.getTensorType()).front().type;
-  Attribute storage = param.getPlaneStorage().front();
-  param.setType(plain);
-  param.setStorageAttr(storage);
-  module.walk([&](GetParamOp get) {
-    if (get.getName() != param.getSymName())
-      return;
-    LocBuilder b(get.getLoc(), get);
-    Value read = GetParamOp::create(b, plain, get.getNameAttr());
-    Value value = stored.getTransposed() ? transposeLast(b, read) : read;
-    for (Operation *user : llvm::make_early_inc_range(get->getUsers()))
-      if (auto unpack = dyn_cast<UnpackOp>(user)) {
-        unpack.replaceAllUsesWith(value);
-        unpack.erase();
-      }
-    get.replaceAllUsesWith(value);
-    get.erase();
-  });
-}
-
-void TrainingStep::readFromState(ParamOp param, Value value) {
-  function.walk([&](GetParamOp get) {
-    if (get.getName() != param.getSymName())
-      return;
-    get.replaceAllUsesWith(value);
-    get.erase();
-  });
-}
-
-LogicalResult TrainingStep::checkLoss() {
-  if (function.getNumResults() < 2 || getResultName(0) != kLoss)
-    return fail() << "expected @" << kGradients << " to have a loss and gradients of parameters";
-  loss = getReturn().getOperand(0);
-  return success();
 }
 
 LogicalResult TrainingStep::findParameters() {
@@ -179,10 +94,12 @@ LogicalResult TrainingStep::findParameters() {
       return failure();
     makePlain(*param);
     uint64_t slot =
-        addSlot(param->getSymName(), param->getTensorType(), FlatSymbolRefAttr::get(param->getSymNameAttr()));
-    Value value = view(slot);
-    readFromState(*param, value);
-    parameters.push_back({*param, value, getReturn().getOperand(number), slot});
+        state.addSlot(param->getSymName(), param->getTensorType(), FlatSymbolRefAttr::get(param->getSymNameAttr()));
+    Value value = state.view(slot);
+    replaceReads(function, *param, value);
+    if (evaluation)
+      replaceReads(evaluation, *param, state.viewIn(evaluation, slot));
+    parameters.push_back({*param, value, state.getReturn().getOperand(number), slot});
   }
   return success();
 }
@@ -191,10 +108,10 @@ LogicalResult TrainingStep::findParameters() {
 
 /// 1 - decay^t at step t, which is a mean of ones that begins as 0.
 Value TrainingStep::advance(LocBuilder &b, StringRef name, double decay) {
-  uint64_t slot = addSlot(name, RankedTensorType::get({}, b.getF64Type()));
-  Value before = tensor::ExtractOp::create(b, view(slot), ValueRange());
+  uint64_t slot = state.addSlot(name, RankedTensorType::get({}, b.getF64Type()));
+  Value before = tensor::ExtractOp::create(b, state.view(slot), ValueRange());
   Value now = mixF64(b, before, arith::ConstantOp::create(b, b.getF64FloatAttr(1.0)), decay);
-  replace(b, slot, tensor::FromElementsOp::create(b, slots[slot].getType(), now));
+  state.replace(b, slot, tensor::FromElementsOp::create(b, state.getType(slot), now));
   return now;
 }
 
@@ -210,53 +127,51 @@ UpdateFactors TrainingStep::buildFactors(LocBuilder &b, Value norm) {
 }
 
 void TrainingStep::buildUpdates(const UpdateFactors &factors) {
-  LocBuilder b = atEnd();
+  LocBuilder b = state.atEnd();
   for (Parameter &parameter : parameters) {
     b.setLoc(parameter.param.getLoc());
     SmallVector<uint64_t> places = {parameter.slot};
     SmallVector<Value> operands = {parameter.value, parameter.gradient};
     for (StringRef moment : listMoments(options.optimizer)) {
-      places.push_back(addSlot(parameter.param.getSymName() + "." + moment, parameter.param.getTensorType()));
-      operands.push_back(view(places.back()));
+      places.push_back(state.addSlot(parameter.param.getSymName() + "." + moment, parameter.param.getTensorType()));
+      operands.push_back(state.view(places.back()));
     }
     for (auto [slot, value] : llvm::zip_equal(places, buildUpdate(b, options, factors, operands)))
-      replace(b, slot, value);
+      state.replace(b, slot, value);
     ++numUpdates;
   }
 }
 
-void TrainingStep::finish(Value norm) {
-  LocBuilder b = atEnd();
-  Value normTensor = tensor::FromElementsOp::create(b, RankedTensorType::get({}, b.getF32Type()), norm);
-  SmallVector<Value> results = {state, loss, normTensor};
-  auto named = [&](StringRef name) {
-    return b.getDictionaryAttr(b.getNamedAttr(onnxir::kNameAttr, b.getStringAttr(name)));
-  };
-  getReturn()->setOperands(results);
-  function.setFunctionType(b.getFunctionType(function.getArgumentTypes(), TypeRange(ValueRange(results))));
-  function.setAllResultAttrs(ArrayRef{b.getDictionaryAttr({}), named(kLoss), named(kNorm)});
-  function.setName(kStep);
-  for (auto other : module.getOps<func::FuncOp>())
-    if (other != function)
-      other.setPrivate();
-  b.setInsertionPoint(function);
-  SmallVector<Attribute> all(slots.begin(), slots.end());
-  StateOp::create(b, kState, b.getArrayAttr(all));
+/// @evaluate, with parameters as they are in the file until findParameters().
+void TrainingStep::makeEvaluation() {
+  OpBuilder b(function);
+  evaluation = cast<func::FuncOp>(b.clone(*function));
+  evaluation.setName(kEvaluate);
+  auto end = cast<func::ReturnOp>(evaluation.getBody().front().getTerminator());
+  end->setOperands({evaluation.getArgument(0), end.getOperand(0)});
+  evaluation.setFunctionType(b.getFunctionType(evaluation.getArgumentTypes(), end.getOperandTypes()));
+  evaluation.setAllResultAttrs(ArrayRef{b.getDictionaryAttr({}), function.getResultAttrDict(0)});
 }
 
 LogicalResult TrainingStep::build() {
-  for (StringRef name : {StringRef(kStep), StringRef(kState)})
-    if (symbols.lookup(name))
-      return fail() << "the model has a symbol @" << name;
-  if (failed(checkLoss()))
+  if (failed(state.begin(kCannot)))
     return failure();
-  beginState();
+  if (options.evaluate && symbols.lookup(kEvaluate))
+    return fail() << "the model has a symbol @" << kEvaluate;
+  if (options.evaluate)
+    makeEvaluation();
+  rate = state.addNumber(kRate);
   if (failed(findParameters()))
     return failure();
-  LocBuilder b = atEnd();
+  Value loss = state.getReturn().getOperand(0);
+  LocBuilder b = state.atEnd();
   Value norm = buildNorm(b, llvm::map_to_vector(parameters, [](Parameter &parameter) { return parameter.gradient; }));
   buildUpdates(buildFactors(b, norm));
-  finish(norm);
+  LocBuilder end = state.atEnd();
+  Value normTensor = tensor::FromElementsOp::create(end, RankedTensorType::get({}, end.getF32Type()), norm);
+  state.finish({{loss, kLossName}, {normTensor, kNorm}});
+  if (evaluation)
+    evaluation.setPublic();
   return success();
 }
 
@@ -276,12 +191,12 @@ private:
 
 LogicalResult AddOptimizer::addStep() {
   ModuleOp module = getOperation();
-  AddOptimizerOptions options{optimizer, weightDecay, maxNorm, momentum, beta1, beta2, epsilon};
+  AddOptimizerOptions options{optimizer, weightDecay, maxNorm, keepZeros, evaluate, momentum, beta1, beta2, epsilon};
   if (failed(checkOptimizer(module.getLoc(), options)))
     return failure();
-  auto gradients = module.lookupSymbol<func::FuncOp>(kGradients);
+  auto gradients = module.lookupSymbol<func::FuncOp>(kGradientsEntry);
   if (!gradients || gradients.isExternal())
-    return module.emitError() << "cannot add an optimizer: the model has no entry '" << kGradients << "'";
+    return module.emitError() << kCannot << ": the model has no entry '" << kGradientsEntry << "'";
   TrainingStep step(gradients, options);
   if (failed(step.build()))
     return failure();

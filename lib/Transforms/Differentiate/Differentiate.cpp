@@ -4,6 +4,7 @@
 // The pass hone-differentiate: @gradients of an entry. What operations contribute they say themselves (DifferentiableOpInterface); this is
 // the order.
 
+#include "EntryState.h"
 #include "Models.h"
 #include "Prepare.h"
 #include "Products.h"
@@ -32,8 +33,7 @@ namespace hone {
 
 namespace {
 
-constexpr llvm::StringLiteral kGradients = "gradients", kTargets = "targets", kLoss = "loss",
-                              kCrossEntropy = "cross-entropy";
+constexpr llvm::StringLiteral kTargets = "targets", kCrossEntropy = "cross-entropy";
 
 /// What a gradient is taken of: an input, or all reads of a parameter.
 struct Source {
@@ -148,7 +148,7 @@ LogicalResult Gradients::addSeed() {
   auto type = cast<RankedTensorType>(output.getType());
   DictionaryAttr attrs = function.getResultAttrDict(options.output);
   if (options.loss.empty()) {
-    seed = addArgument(type, outputName + ".gradient", attrs);
+    seed = addArgument(type, (Twine(outputName) + kGradientEnding).str(), attrs);
     return success();
   }
   if (options.loss != kCrossEntropy)
@@ -198,7 +198,7 @@ LogicalResult Gradients::returnGradients(const Adjoints &adjoints) {
     attrs.push_back(b.getDictionaryAttr(b.getNamedAttr(onnxir::kNameAttr, b.getStringAttr(name))));
   };
   if (!options.loss.empty())
-    add(output, kLoss);
+    add(output, kLossName);
   for (const Source &source : sources) {
     Adjoints sum; // over the reads of a parameter
     Value whole = source.values.front();
@@ -211,7 +211,7 @@ LogicalResult Gradients::returnGradients(const Adjoints &adjoints) {
       return fail() << "'" << outputName << "' does not depend on '" << source.name << "'";
     if (!gradient)
       continue;
-    add(source.isTransposed ? transposeLast(b, gradient) : gradient, source.name + ".gradient");
+    add(source.isTransposed ? transposeLast(b, gradient) : gradient, source.name + kGradientEnding);
     ++numGradients;
   }
   if (numGradients == 0)
@@ -270,13 +270,13 @@ LogicalResult Differentiate::addGradients() {
   if (!forward || forward.isExternal() || !forward.getBody().hasOneBlock())
     return module.emitError() << "cannot differentiate: the model has no entry '"
                               << (entry.empty() ? "main" : StringRef(entry)) << "'";
-  if (module.lookupSymbol(kGradients))
-    return module.emitError() << "cannot make an entry '" << kGradients << "': the model has one";
+  if (module.lookupSymbol(kGradientsEntry))
+    return module.emitError() << "cannot make an entry '" << kGradientsEntry << "': the model has one";
   DifferentiateOptions options{forward.getSymName().str(), output, loss, llvm::to_vector(of)};
   OpBuilder b(forward);
   b.setInsertionPointAfter(forward);
   auto function = cast<func::FuncOp>(b.clone(*forward));
-  function.setName(kGradients);
+  function.setName(kGradientsEntry);
   Gradients gradients(function, options);
   if (failed(gradients.build()))
     return function.erase(), failure();

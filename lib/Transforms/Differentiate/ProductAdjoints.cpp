@@ -64,6 +64,27 @@ Value sumRows(LocBuilder &b, Value tensor) {
   return sumTo(b, tensor, getSize(b, tensor, last), last);
 }
 
+Value constantF64(LocBuilder &b, double value) { return arith::ConstantOp::create(b, b.getF64FloatAttr(value)); }
+
+Value sumAll(LocBuilder &b, ValueRange tensors, Step step) {
+  Sizes sizes = tensor::getMixedSizes(b, b.getLoc(), tensors.front());
+  int64_t rank = sizes.size();
+  sizes.resize(std::min<int64_t>(rank, 1));
+  auto operands = llvm::map_to_vector(tensors, [&](Value tensor) -> Operand { return {tensor, loopRange(0, rank)}; });
+  Value rows = buildReduce(b, Reduction::Sum, rank > 1 ? sizes : Sizes(), operands, step);
+  SmallVector<utils::IteratorType> iterators(rank > 1, utils::IteratorType::reduction);
+  SmallVector<AffineMap> maps = {b.getMultiDimIdentityMap(iterators.size()),
+                                 AffineMap::get(iterators.size(), 0, b.getContext())};
+  Value zero = tensor::FromElementsOp::create(b, RankedTensorType::get({}, b.getF64Type()), constantF64(b, 0));
+  auto sum = linalg::GenericOp::create(
+      b, zero.getType(), rows, zero, maps, iterators, [](OpBuilder &nested, Location loc, ValueRange args) {
+        LocBuilder inner(loc, nested);
+        Value wide = arith::ExtFOp::create(inner, inner.getF64Type(), args[0]);
+        linalg::YieldOp::create(inner, ValueRange(arith::AddFOp::create(inner, args[1], wide)));
+      });
+  return tensor::ExtractOp::create(b, sum.getResult(0), ValueRange());
+}
+
 namespace {
 
 struct LinearModel : DifferentiableOpInterface::ExternalModel<LinearModel, LinearOp> {

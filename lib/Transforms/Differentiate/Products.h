@@ -25,6 +25,12 @@ mlir::Value sumTo(LocBuilder &b, mlir::Value tensor, llvm::ArrayRef<mlir::OpFold
 /// The sum of all rows `[…, N]`: `[N]`.
 mlir::Value sumRows(LocBuilder &b, mlir::Value tensor);
 
+/// A constant of f64.
+mlir::Value constantF64(LocBuilder &b, double value);
+
+/// The sum of what `step` gives for the elements of f32 tensors of one shape, an f64: rows are summed in f32, and their sums in f64.
+mlir::Value sumAll(LocBuilder &b, mlir::ValueRange tensors, Step step);
+
 } // namespace hone
 
 #endif // HONE_LIB_TRANSFORMS_DIFFERENTIATE_PRODUCTS_H

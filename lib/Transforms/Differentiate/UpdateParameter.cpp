@@ -4,6 +4,7 @@
 // Numbers of a step are computed in f64, and elements in f32.
 
 #include "UpdateParameter.h"
+#include "Products.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -41,8 +42,6 @@ ArrayRef<llvm::StringLiteral> listMoments(StringRef optimizer) {
 
 //===- Numbers ----------------------------------------------------------------------------------------------------===//
 
-static Value constantF64(LocBuilder &b, double value) { return arith::ConstantOp::create(b, b.getF64FloatAttr(value)); }
-
 static Value toF64(LocBuilder &b, Value value) { return arith::ExtFOp::create(b, b.getF64Type(), value); }
 static Value toF32(LocBuilder &b, Value value) { return arith::TruncFOp::create(b, b.getF32Type(), value); }
 
@@ -51,30 +50,12 @@ Value mixF64(LocBuilder &b, Value old, Value fresh, double decay) {
   return arith::AddFOp::create(b, kept, arith::MulFOp::create(b, fresh, constantF64(b, 1 - decay)));
 }
 
-/// The sum of the squares of all elements, an f64.
-static Value sumSquares(LocBuilder &b, Value tensor) {
-  Sizes sizes = tensor::getMixedSizes(b, b.getLoc(), tensor);
-  int64_t rank = sizes.size();
-  sizes.resize(std::min<int64_t>(rank, 1));
-  Value rows = buildReduce(
-      b, Reduction::Sum, rank > 1 ? sizes : Sizes(), {{tensor, loopRange(0, rank)}},
-      [](LocBuilder &nested, ValueRange args) -> Value { return arith::MulFOp::create(nested, args[0], args[0]); });
-  SmallVector<utils::IteratorType> iterators(rank > 1, utils::IteratorType::reduction);
-  SmallVector<AffineMap> maps = {b.getMultiDimIdentityMap(iterators.size()),
-                                 AffineMap::get(iterators.size(), 0, b.getContext())};
-  Value zero = tensor::FromElementsOp::create(b, RankedTensorType::get({}, b.getF64Type()), constantF64(b, 0));
-  auto sum = linalg::GenericOp::create(
-      b, zero.getType(), rows, zero, maps, iterators, [](OpBuilder &nested, Location loc, ValueRange args) {
-        LocBuilder inner(loc, nested);
-        linalg::YieldOp::create(inner, ValueRange(arith::AddFOp::create(inner, args[1], toF64(inner, args[0]))));
-      });
-  return tensor::ExtractOp::create(b, sum.getResult(0), ValueRange());
-}
-
 Value buildNorm(LocBuilder &b, ArrayRef<Value> tensors) {
   Value total = constantF64(b, 0);
   for (Value tensor : tensors)
-    total = arith::AddFOp::create(b, total, sumSquares(b, tensor));
+    total = arith::AddFOp::create(b, total, sumAll(b, tensor, [](LocBuilder &nested, ValueRange args) -> Value {
+                                    return arith::MulFOp::create(nested, args[0], args[0]);
+                                  }));
   return toF32(b, math::SqrtOp::create(b, total));
 }
 
@@ -96,6 +77,11 @@ struct Element {
   Value multiply(Value x, Value y) const { return arith::MulFOp::create(b, x, y); }
   Value divide(Value x, Value y) const { return arith::DivFOp::create(b, x, y); }
   Value sqrt(Value x) const { return math::SqrtOp::create(b, x); }
+  /// `after`, or 0 where `before` is 0.
+  Value keepZero(Value before, Value after) const {
+    Value zero = (*this)(0), isZero = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, before, zero);
+    return arith::SelectOp::create(b, isZero, zero, after);
+  }
   /// decay · x + (1 - decay) · y.
   Value mix(Value x, Value y, double decay) const {
     return add(multiply((*this)(decay), x), multiply((*this)(1 - decay), y));
@@ -146,6 +132,7 @@ SmallVector<Value> buildUpdate(LocBuilder &b, const AddOptimizerOptions &options
     numbers = buildAdamWNumbers(b, factors, weightDecay);
   size_t results = operands.size() - 1;
   SmallVector<Value> empty(results, tensor::EmptyOp::create(b, type.getShape(), type.getElementType()));
+  bool keepsZeros = options.keepZeros && type.getRank() >= 2;
   SmallVector<AffineMap> maps(operands.size() + results, b.getMultiDimIdentityMap(type.getRank()));
   SmallVector<utils::IteratorType> iterators(type.getRank(), utils::IteratorType::parallel);
   auto body = [&](OpBuilder &nested, Location loc, ValueRange all) {
@@ -154,9 +141,11 @@ SmallVector<Value> buildUpdate(LocBuilder &b, const AddOptimizerOptions &options
     SmallVector<Value> args(all.take_front(operands.size()));
     if (factors.clip)
       args[1] = at.multiply(args[1], factors.clip);
-    linalg::YieldOp::create(inner, options.optimizer == kAdamW
-                                       ? updateAdamW(at, options, numbers, args)
-                                       : updateSgd(at, options, factors.rate, weightDecay, args));
+    SmallVector<Value> updated = options.optimizer == kAdamW ? updateAdamW(at, options, numbers, args)
+                                                             : updateSgd(at, options, factors.rate, weightDecay, args);
+    if (keepsZeros)
+      updated.front() = at.keepZero(args.front(), updated.front());
+    linalg::YieldOp::create(inner, updated);
   };
   SmallVector<Type> types(results, type);
   return llvm::to_vector<3>(

@@ -45,6 +45,8 @@ mlir::Value buildClipFactor(LocBuilder &b, mlir::Value norm, double maxNorm);
 /// - sgd: p - η (g + λ p);
 /// - momentum: v ← μ v + g + λ p; p - η v (Sutskever et al. 2013, without dampening);
 /// - adamw: m ← β1 m + (1 - β1) g; v ← β2 v + (1 - β2) g²; p (1 - η λ) - η (m / c1) / (√(v / c2) + ε) (Loshchilov and Hutter 2019).
+///
+/// With `keepZeros` an element of such parameters that is 0 stays 0.
 llvm::SmallVector<mlir::Value> buildUpdate(LocBuilder &b, const AddOptimizerOptions &options,
                                            const UpdateFactors &factors, llvm::ArrayRef<mlir::Value> operands);
 

@@ -4,6 +4,8 @@
 #include "OutlierShare.h"
 
 #include "hone/Compress/Outliers.h"
+#include "hone/Compress/Sensitivities.h"
+#include "hone/Dialect/Hone/Report.h"
 
 #include "mlir/IR/Diagnostics.h"
 
@@ -13,12 +15,28 @@ using namespace mlir;
 
 namespace hone {
 
-FailureOr<double> readOutlierShare(StringRef text, Location loc) {
+FailureOr<OutlierShares> OutlierShares::read(StringRef text, const std::string &file, Location loc) {
   double percent = 0;
   StringRef number = text;
   if (!text.empty() && (!number.consume_back("%") || number.getAsDouble(percent) || !(percent > 0 && percent <= 100)))
     return emitError(loc) << "expected outliers to be a share of the elements such as 0.45%, but got '" << text << "'";
-  return percent / 100;
+  OutlierShares shares;
+  shares.ofAll = percent / 100;
+  if (file.empty())
+    return shares;
+  auto opened = compress::Sensitivities::open(file);
+  if (failed(report(loc, opened.status())))
+    return failure();
+  auto distributed = opened->distribute(shares.ofAll);
+  if (failed(report(loc, distributed.status())))
+    return failure();
+  shares.ofWeights = std::move(*distributed);
+  return shares;
+}
+
+double OutlierShares::of(StringRef weight) const {
+  auto found = ofWeights.find(weight.str());
+  return found == ofWeights.end() ? ofAll : found->second;
 }
 
 EncodingInterface withOutliers(EncodingInterface base, RankedTensorType type, double share, int64_t parts) {

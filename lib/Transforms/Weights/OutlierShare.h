@@ -8,10 +8,27 @@
 
 #include "hone/Dialect/Hone/HoneTypes.h"
 
+#include <map>
+
 namespace hone {
 
-/// The share that `text` says: 0.0045 for "0.45%", 0 where it is empty. An error at `loc` where it is no share above 0.
-mlir::FailureOr<double> readOutlierShare(llvm::StringRef text, mlir::Location loc);
+/// How many elements of each weight are outliers.
+class OutlierShares {
+public:
+  /// The share that `text` says of every weight: 0.0045 for "0.45%", none where it is empty. With a file of sensitivities it is that of all
+  /// weights together, and each has as many as it has of the most sensitive elements. An error at `loc` where `text` is no share above 0, or
+  /// the file cannot be read.
+  static mlir::FailureOr<OutlierShares> read(llvm::StringRef text, const std::string &file, mlir::Location loc);
+
+  /// That of a weight; a weight that the file lacks has as many as all weights together.
+  double of(llvm::StringRef weight) const;
+  bool has(const std::string &weight) const { return ofWeights.count(weight) > 0; }
+  bool hasAny() const { return ofAll > 0; }
+
+private:
+  double ofAll = 0;
+  std::map<std::string, double> ofWeights;
+};
 
 /// `base`, codes or indices, beside as many slots of outliers as that share of a matrix of `type` is, or alone where that is less than half a slot
 /// of a panel, or columns are too many for #hone.dense_sparse. Of `parts` parts that lie one below the other and are rounded separately, each has

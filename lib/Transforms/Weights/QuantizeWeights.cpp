@@ -37,8 +37,9 @@ struct QuantizeWeights : impl::QuantizeWeightsBase<QuantizeWeights> {
 
 private:
   LogicalResult checkMethod(MLIRContext *context) const;
-  LogicalResult readShare(MLIRContext *context);
-  LogicalResult checkScores();
+  LogicalResult readShares(MLIRContext *context);
+  LogicalResult checkNames(StringRef file, llvm::function_ref<bool(const std::string &)> has);
+  LogicalResult checkFiles();
   bool hasCodebooks() const { return StringRef(method).starts_with("squeezellm"); }
   bool compensatesErrors() const { return method == "gptq" || method == "squeezellm-gptq"; }
   EncodingInterface makeEncoding(MLIRContext *context, int64_t codeBits, int64_t width) const;
@@ -69,8 +70,8 @@ private:
   FailureOr<RoundedWeight> roundExperts(ParamOp param, const compress::Weight &weight, int64_t slots, int64_t experts,
                                         MeasuredInputs &inputs) const;
 
-  EncodingInterface encoding, outputEncoding;            // the second may be null
-  double share = 0;                                      // of elements that are outliers
+  EncodingInterface encoding, outputEncoding; // the second may be null
+  OutlierShares shares;
   std::shared_ptr<const compress::Sensitivities> scores; // of all copies of the pass
 };
 } // namespace
@@ -99,18 +100,20 @@ LogicalResult QuantizeWeights::checkMethod(MLIRContext *context) const {
   if (!outliers.empty() && outlierMethod == "spqr" && hasCodebooks())
     return error()
            << "unsupported method 'spqr' to choose outliers beside codebooks; supported: magnitude, sensitivity";
+  if (outliers.empty() && !outlierShares.empty())
+    return error() << "expected outliers with a file of their shares";
   if (!sensitivities.empty() && method != "squeezellm" && (outliers.empty() || outlierMethod != "sensitivity"))
     return error() << "expected outliers and outlier-method 'sensitivity' with a file of sensitivities";
   return success();
 }
 
-/// The share of outliers, and the numbers that choose them.
-LogicalResult QuantizeWeights::readShare(MLIRContext *context) {
+/// The shares of outliers, and the numbers that choose them.
+LogicalResult QuantizeWeights::readShares(MLIRContext *context) {
   Location loc = UnknownLoc::get(context);
-  FailureOr<double> read = readOutlierShare(outliers, loc);
+  FailureOr<OutlierShares> read = OutlierShares::read(outliers, outlierShares, loc);
   if (failed(read))
     return failure();
-  share = *read;
+  shares = std::move(*read);
   if (sensitivities.empty())
     return success();
   auto opened = compress::Sensitivities::open(sensitivities);
@@ -137,19 +140,20 @@ LogicalResult QuantizeWeights::initialize(MLIRContext *context) {
   if (outputBits != 0)
     outputEncoding = makeEncoding(context, outputBits, outputBits == 8 ? int64_t(0) : group.getValue());
   bool isKnown = encoding && (outputBits == 0 || outputEncoding);
-  return success(isKnown && succeeded(checkMethod(context)) && succeeded(readShare(context)));
+  return success(isKnown && succeeded(checkMethod(context)) && succeeded(readShares(context)));
 }
 
 /// The form that was chosen for `param`, or that of all; `experts` are how many are rounded separately.
 EncodingInterface QuantizeWeights::getEncoding(ParamOp param, int64_t experts, bool mayKeepOutliers) const {
   if (auto chosen = param->getAttrOfType<EncodingInterface>(kEncodingAttr))
     return chosen;
-  return withOutliers(encoding, param.getTensorType(), mayKeepOutliers ? share : 0.0, std::max<int64_t>(experts, 1));
+  return withOutliers(encoding, param.getTensorType(), mayKeepOutliers ? shares.of(param.getSymName()) : 0.0,
+                      std::max<int64_t>(experts, 1));
 }
 
 /// That of a weight whose products are returned. More bits than others have need no outliers.
 EncodingInterface QuantizeWeights::getOutputEncoding(ParamOp param) const {
-  return withOutliers(outputEncoding, param.getTensorType(), outputBits > bits ? 0.0 : share);
+  return withOutliers(outputEncoding, param.getTensorType(), outputBits > bits ? 0.0 : shares.of(param.getSymName()));
 }
 
 FailureOr<std::vector<float>> QuantizeWeights::getImportance(const MeasuredWeight &measured, bool isTable,
@@ -389,7 +393,7 @@ FailureOr<std::string> QuantizeWeights::quantize(ParamOp param, ArrayRef<GetPara
   auto sparse = dyn_cast<DenseSparseAttr>(chosen);
   int64_t count = sparse ? sparse.getOutliers() : 0, slots = count / compress::kSparseRows;
   numOutliers += count;
-  if (share > 0 || count > 0)
+  if (shares.hasAny() || count > 0)
     what += mayKeepOutliers(reads) ? describeSlots(param, slots, experts) : ", without outliers: it is of experts";
   bool isTable = hone::isTable(reads);
   if (compensatesErrors())
@@ -422,27 +426,33 @@ FailureOr<std::string> QuantizeWeights::quantize(ParamOp param, ArrayRef<GetPara
 }
 
 /// A file of sensitivities that names no weight of the model is that of another model, or has other names.
-LogicalResult QuantizeWeights::checkScores() {
-  if (!scores)
-    return success();
+LogicalResult QuantizeWeights::checkNames(StringRef file, llvm::function_ref<bool(const std::string &)> has) {
   ParamOp first;
   for (auto &[op, reads] : findReads(getOperation())) {
     auto param = cast<ParamOp>(op);
     if (!getEncodingBlocker(param, reads).empty())
       continue;
-    if (scores->has(MeasuredWeight(param).getName()) || scores->has(MeasuredWeight(param, 0).getName()))
+    if (has(MeasuredWeight(param).getName()) || has(MeasuredWeight(param, 0).getName()))
       return success();
     first = first ? first : param;
   }
   if (!first)
     return success();
   return emitError(getOperation().getLoc())
-         << scores->file() << ": expected tensors with the names of weights of the model, such as '"
-         << first.getSymName() << "', but there is none";
+         << file << ": expected tensors with the names of weights of the model, such as '" << first.getSymName()
+         << "', but there is none";
+}
+
+LogicalResult QuantizeWeights::checkFiles() {
+  if (scores && failed(checkNames(scores->file(), [&](const std::string &name) { return scores->has(name); })))
+    return failure();
+  if (outlierShares.empty())
+    return success();
+  return checkNames(outlierShares, [&](const std::string &name) { return shares.has(name); });
 }
 
 void QuantizeWeights::runOnOperation() {
-  if (failed(checkScores()))
+  if (failed(checkFiles()))
     return signalPassFailure();
   FailureOr<MeasuredInputs> inputs = MeasuredInputs::open(statistics, getOperation());
   if (failed(inputs) || (!statistics.empty() && failed(keepFingerprint(getOperation()))))

@@ -2,6 +2,7 @@
 // RUN: FileCheck %s --check-prefix=LOG < %t.log
 // RUN: hone-opt %s --hone-add-optimizer="optimizer=momentum" --canonicalize --cse | FileCheck %s --check-prefix=MOMENTUM
 // RUN: hone-opt %s --hone-add-optimizer="optimizer=sgd" --canonicalize --cse | FileCheck %s --check-prefix=SGD
+// RUN: hone-opt %s --hone-add-optimizer="optimizer=sgd keep-zeros evaluate" --canonicalize --cse | FileCheck %s --check-prefix=EVALUATE
 
 // LOG: remark: [Passed] AddedOptimizer | Category:hone-add-optimizer | Remark="adamw updates 2 parameters in each call"
 
@@ -32,6 +33,22 @@
 
 // MOMENTUM: hone.state @training [#hone.slot<"w", tensor<8x16xf32> = @w>, #hone.slot<"gain", tensor<8xf32> = @gain>, #hone.slot<"w.velocity", tensor<8x16xf32>>, #hone.slot<"gain.velocity", tensor<8xf32>>]
 // SGD: hone.state @training [#hone.slot<"w", tensor<8x16xf32> = @w>, #hone.slot<"gain", tensor<8xf32> = @gain>]
+
+// EVALUATE-LABEL: func.func @evaluate(
+// EVALUATE-SAME: %[[STATE:.*]]: !hone.kv<@training>, %{{.*}}: tensor<?x8xf32>, %{{.*}}: tensor<?xi64> {onnx.name = "targets"}) -> (!hone.kv<@training>, tensor<f32> {onnx.name = "loss"})
+// EVALUATE: %[[W:.*]] = hone.kv_view %[[STATE]][0]
+// EVALUATE: linalg.transpose ins(%[[W]] : tensor<8x16xf32>)
+// EVALUATE: %[[LOSS:.*]] = hone.cross_entropy
+// EVALUATE-NEXT: return %[[STATE]], %[[LOSS]]
+
+// What is 0 stays so, but in vectors.
+// EVALUATE-LABEL: func.func @train_step(
+// EVALUATE: linalg.generic
+// EVALUATE: %[[IS_ZERO:.*]] = arith.cmpf oeq, %[[BEFORE:.*]], %{{.*}} : f32
+// EVALUATE: arith.select %[[IS_ZERO]], %{{.*}}, %{{.*}} : f32
+// EVALUATE: hone.kv_replace
+// EVALUATE-NOT: arith.cmpf
+// EVALUATE: return
 
 module {
   hone.param @w : tensor<16x8xf32, #hone.stored<f32, transposed>> = dense<1.0> : tensor<8x16xf32>
