@@ -8,6 +8,7 @@
 
 #include "hone/Conversion/Passes.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
+#include "hone/kernels/descriptions.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -47,6 +48,27 @@ bool keepsLast(linalg::TransposeOp transpose) {
   return !permutation.empty() && permutation.back() == static_cast<int64_t>(permutation.size()) - 1;
 }
 
+/// Whether `use` is a matrix of a dense product, which takes column-major ones as they are.
+bool readsMatrix(OpOperand &use) {
+  auto kernel = dyn_cast<hrt::KernelOp>(use.getOwner());
+  const kernels::KernelInfo *info = kernel ? kernels::findKernelInfo(kernel.getName().str()) : nullptr;
+  if (!info || kernel.isDpsInit(&use))
+    return false;
+  std::string_view signature = info->signature.name;
+  return signature == "Matmul" ||
+         (signature == "PlainLinear" && use.get() == kernel.getInputs()[kernels::indexOf(*info, "weight")]);
+}
+
+/// The result is matrices that are column-major in what is transposed, and all that reads it are dense products.
+bool makesMatrices(linalg::TransposeOp transpose) {
+  ArrayRef<int64_t> permutation = transpose.getPermutation();
+  size_t rank = permutation.size();
+  return rank >= 2 && permutation[rank - 2] == static_cast<int64_t>(rank) - 1 &&
+         llvm::all_of(transpose.getInit().getUses(), [&](OpOperand &use) {
+           return use.getOwner() == transpose || isa<memref::DimOp>(use.getOwner()) || readsMatrix(use);
+         });
+}
+
 Value createView(OpBuilder &b, Location loc, Value buffer, ArrayRef<int64_t> permutation) {
   SmallVector<unsigned> dims(permutation.begin(), permutation.end());
   auto map = AffineMap::getPermutationMap(dims, b.getContext());
@@ -59,6 +81,8 @@ public:
 
   /// Why it cannot be folded, or nothing if it was.
   StringRef fold(linalg::TransposeOp transpose) {
+    if (makesMatrices(transpose))
+      return foldIntoReaders(transpose);
     if (!keepsLast(transpose))
       return "elements would not be contiguous";
     if (isMadeByKernel(transpose))
