@@ -18,12 +18,18 @@ def SparsifyAttention : Pass<"hone-sparsify-attention", "::mlir::ModuleOp"> {
 
     A window is rounded up to whole blocks by the position of the query: what a query sees does not depend on what is computed beside it.
 
+    With `blocks`, each query sees that many blocks more, of those between sinks and window: the ones whose mean key gets the most
+    attention, by the sum of the softmaxes of the query heads that share a KV head (`hone.select_blocks`). The mean keys are a slot of
+    the state beside the keys (`hone.pool_keys`). Sliding attention stays as it is then, and so does one whose state several entries extend.
+    Biases and alibi are not counted.
+
     Attention of another kind stays as it is, with a remark: over all keys of an encoder, over trees, with a window as small.
   }];
   let options = [
     Option<"sinks", "sinks", "int64_t", "64", "Keys at the beginning of a sequence that every query sees">,
     Option<"window", "window", "int64_t", "1024", "Keys up to its own that a query sees">,
-    Option<"block", "block", "int64_t", "64", "Keys of a block">];
+    Option<"block", "block", "int64_t", "64", "Keys of a block">,
+    Option<"blocks", "blocks", "int64_t", "0", "Blocks between sinks and window that a query selects">];
   let statistics = [Statistic<"numAttentions", "num-attentions-sparsified", "Number of attentions over lists of blocks">];
   let dependentDialects = ["::hone::HoneDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];

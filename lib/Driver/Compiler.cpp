@@ -89,7 +89,7 @@ LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPa
     return failure();
   // Of the model as it is rewritten:
   if (options.attention.isAsked())
-    pm.addPass(createSparsifyAttention(options.attention.pass));
+    pm.addPass(createSparsifyAttention(options.attention.getPassOptions()));
   if (options.speculation.drafts == "batch")
     pm.addPass(createSeparateSequences());
   if (options.speculation.drafts == "tree")

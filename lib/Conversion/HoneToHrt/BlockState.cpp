@@ -55,6 +55,8 @@ static std::optional<SlotId> getSlotOf(Value value) {
 void SlotReads::take(OpOperand &use) {
   if (isa<tensor::DimOp>(use.getOwner())) // blocks change no size
     return;
+  if (auto pool = dyn_cast<PoolKeysOp>(use.getOwner()); pool && hasKernel(pool)) // reads whatever attention does
+    return;
   auto attention = dyn_cast<AttentionOp>(use.getOwner());
   unsigned number = use.getOperandNumber();
   bool isKey = attention && number == attention.getKeyMutable().getOperandNumber();

@@ -65,10 +65,11 @@ static KernelCall select(LinearOp op) {
 }
 
 /// Kernels of attention read integers as i64.
+static bool isRead(Value integers) {
+  return !integers || cast<RankedTensorType>(integers.getType()).getElementType().isInteger(64);
+}
+
 static bool readsIntegers(AttentionOp op) {
-  auto isRead = [](Value value) {
-    return !value || cast<RankedTensorType>(value.getType()).getElementType().isInteger(64);
-  };
   return llvm::all_of(ArrayRef<Value>{op.getKeyBegin(), op.getKeyEnd(), op.getLags(), op.getKeyPositions()}, isRead) &&
          llvm::all_of(op.getPatternOperands(), isRead);
 }
@@ -102,20 +103,46 @@ KernelCall callAttention(AttentionOp op, StringRef kernel, Value bias) {
           {{"scale", op.getScale().convertToFloat()}, {"softcap", softcap}}};
 }
 
+/// "f32", "i8" and others as names of kernels have it, for what keys are kept as; empty for other types.
+static StringRef getCacheName(RankedTensorType keys) {
+  auto layout = dyn_cast_or_null<StateLayoutInterface>(keys.getEncoding());
+  if (layout && layout.getIntegerBits() != 0)
+    return layout.getIntegerBits() == 8 ? "i8" : "u4";
+  return getFloatName(keys.getElementType());
+}
+
 static KernelCall select(AttentionOp op) {
-  StringRef cache = getFloatName(op.getKey().getType().getElementType());
+  StringRef cache = getCacheName(op.getKey().getType());
   if (!isPlainF32(op.getQuery()) || cache.empty())
     return {};
   auto layout = dyn_cast_or_null<StateLayoutInterface>(op.getKey().getType().getEncoding());
-  if (layout && layout.getIntegerBits() != 0)
-    cache = layout.getIntegerBits() == 8 ? "i8" : "u4";
   StringRef form = layout ? "blocks." : op.getBf16Products() && cache == "f32" ? "pairs." : "";
   return callAttention(op, ("hone.attention." + form + cache).str(), op.getBias());
 }
 
 bool hasKernel(AttentionOp op) { return !select(op).name.empty(); }
 
+//===----------------------------------------------------------------------===//
+// Blocks of keys
+//===----------------------------------------------------------------------===//
+
+bool hasKernel(PoolKeysOp op) { return isRead(op.getKeyBegin()); }
+
+/// Keys that are kept as rows are pooled by generated code.
+static KernelCall select(PoolKeysOp op) {
+  if (!isa_and_nonnull<StateLayoutInterface>(op.getKeys().getType().getEncoding()) || !hasKernel(op))
+    return {};
+  return {("hone.pool_keys.blocks." + getCacheName(op.getKeys().getType())).str(),
+          {{"keys", op.getKeys()}, {"keyBegin", op.getKeyBegin()}},
+          {{"size", op.getSize()}},
+          {}};
+}
+
 static KernelCall select(Operation *op) {
+  if (auto pool = dyn_cast<PoolKeysOp>(op))
+    return select(pool);
+  if (auto blocks = dyn_cast<SelectBlocksOp>(op); blocks && isPlainF32(blocks.getQuery()))
+    return selectNamesake(op, "hone.");
   if (auto linear = dyn_cast<LinearOp>(op); linear && arePlainF32({linear.getX(), linear.getBias()}))
     return select(linear);
   if (!arePlainF32(op->getOperands()) || !arePlainF32(op->getResults()))

@@ -26,6 +26,9 @@ int64_t selectCudaAppends(mlir::func::FuncOp entry);
 /// Whether `op` has a kernel of the CPU.
 bool hasKernel(AttentionOp op);
 
+/// Whether `op` has one for keys in blocks.
+bool hasKernel(PoolKeysOp op);
+
 //===----------------------------------------------------------------------===//
 // What selections share
 //===----------------------------------------------------------------------===//

@@ -22,7 +22,7 @@ struct CompileCommandOptions {
     compile.storage.declare(set);
     compile.state.declare(set, compile.target);
     compile.draft.declare(set, compile.target, compile.outputs, compile.phases);
-    compile.attention.declare(set);
+    compile.attention.declare(set, compile.target);
     compile.speculation.declare(set, compile.target);
     compile.gradients.declare(set, compile.target, compile.phases);
     compile.outputs.declare(set);

@@ -6,25 +6,36 @@
 #ifndef HONE_LIB_DRIVER_OPTIONS_ATTENTION_H
 #define HONE_LIB_DRIVER_OPTIONS_ATTENTION_H
 
-#include "OptionSet.h"
+#include "Options/Target.h"
 #include "hone/Transforms/Passes.h"
 
 namespace hone {
 
 struct AttentionOptions {
-  std::string pattern; // sinks-window, or empty: that of the model
+  std::string pattern; // sinks-window, top-blocks, or empty: that of the model
+  int64_t blocks = 16;
   SparsifyAttentionOptions pass;
 
   bool isAsked() const { return !pattern.empty(); }
+  bool isOfBlocks() const { return pattern == "top-blocks"; }
+  SparsifyAttentionOptions getPassOptions() const {
+    SparsifyAttentionOptions options = pass;
+    options.blocks = isOfBlocks() ? blocks : 0;
+    return options;
+  }
 
-  void declare(OptionSet &set) {
+  void declare(OptionSet &set, const TargetOptions &target) {
     auto isSparse = [this] { return isAsked(); };
     set.add("attention", pattern, "PATTERN",
             "Let causal attention read a part of the keys: sinks-window, the first of the text and those shortly "
-            "before each token")
-        .oneOf({"sinks-window"});
-    set.add("attention-sinks", pass.sinks, "N",
-            "With --attention=sinks-window, how many keys are the first (default: 64)")
+            "before each token; top-blocks, those and the blocks between them that matter most to the token")
+        .oneOf({"sinks-window", "top-blocks"})
+        .check([this, &target]() -> std::string {
+          if (!isOfBlocks() || (!target.isCuda() && target.ranks == 1))
+            return "";
+          return "expected --target=cpu and --tensor-parallel=1 with --attention=top-blocks";
+        });
+    set.add("attention-sinks", pass.sinks, "N", "With --attention, how many keys are the first (default: 64)")
         .needs("--attention", isSparse)
         .check([this] {
           return pass.sinks < 0 || pass.sinks > kMostListedKeys
@@ -33,9 +44,19 @@ struct AttentionOptions {
                      : "";
         });
     set.add("attention-window", pass.window, "N",
-            "With --attention=sinks-window, how many keys up to its own a token sees (default: 1024)")
+            "With --attention, how many keys up to its own a token sees (default: 1024)")
         .needs("--attention", isSparse)
-        .upTo(kMostListedKeys);
+        .upTo(kMostListedKeys)
+        .check([this] {
+          return isOfBlocks() && pass.window < 2 * pass.block
+                     ? "expected --attention-window to be at least " + std::to_string(2 * pass.block) +
+                           " with --attention=top-blocks, but got " + std::to_string(pass.window)
+                     : "";
+        });
+    set.add("attention-blocks", blocks, "N",
+            "With --attention=top-blocks, how many blocks of 64 keys between them a token sees (default: 16)")
+        .needs("--attention=top-blocks", [this] { return isOfBlocks(); })
+        .upTo(kMostListedKeys / pass.block);
   }
 };
 

@@ -32,6 +32,7 @@ void populateDecompositions(RewritePatternSet &patterns) {
   addParamDecompositions(patterns);
   addProductDecompositions(patterns);
   addRopeDecomposition(patterns);
+  addSelectionDecompositions(patterns);
 }
 
 namespace {

@@ -53,6 +53,7 @@ void addNormDecompositions(mlir::RewritePatternSet &patterns);
 void addParamDecompositions(mlir::RewritePatternSet &patterns);
 void addProductDecompositions(mlir::RewritePatternSet &patterns);
 void addRopeDecomposition(mlir::RewritePatternSet &patterns);
+void addSelectionDecompositions(mlir::RewritePatternSet &patterns);
 
 /// Reads elements of a tensor, encoded or not, where it lies: no copy of it is made.
 class EncodedReader {

@@ -3,6 +3,8 @@
 //
 // The pass hone-sparsify-attention: causal attention over lists of blocks of keys. What is listed is IR, the operand of `#hone.blocks`.
 
+#include "PooledKeys.h"
+
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Transforms/Passes.h"
 
@@ -37,65 +39,123 @@ struct IndexBuilder {
   Value larger(Value x, Value y) { return arith::MaxSIOp::create(b, x, y); }
   Value isLess(Value x, Value y) { return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y); }
   Value choose(Value condition, Value x, Value y) { return arith::SelectOp::create(b, condition, x, y); }
-  /// Element `sequence` of an operand of attention, or a number where it is absent.
+  /// An element of a tensor of integers.
+  Value element(Value tensor, ValueRange at) {
+    return arith::IndexCastOp::create(b, b.getIndexType(), tensor::ExtractOp::create(b, tensor, at));
+  }
+  /// That of an operand of attention, or a number where it is absent.
   Value element(Value tensor, Value sequence, int64_t absent) {
-    if (!tensor)
-      return constant(absent);
-    return arith::IndexCastOp::create(b, b.getIndexType(), tensor::ExtractOp::create(b, tensor, sequence));
+    return tensor ? element(tensor, sequence) : constant(absent);
   }
 };
 
-/// The lists of sinks and window, `[B or 1, 1, Sq, T]`: the blocks with the first keys of a sequence, and those with the last before
-/// each query. So a query's list follows from its own position, whatever else is in the call.
-class SinksAndWindow {
+/// The lists `[B or 1, Hk or 1, Sq, T]` of an attention: the blocks with the first keys of a sequence, those with the last before each query,
+/// and of the others some that are selected. So a query's list follows from its own position and the keys before it, whatever else is in
+/// the call.
+class BlockLists {
 public:
-  SinksAndWindow(AttentionOp op, int64_t sinks, int64_t window, int64_t size)
-      : op(op), sinks(sinks), window(window), size(size),
+  BlockLists(AttentionOp op, const SparsifyAttentionOptions &options)
+      : b(op.getLoc(), op), op(op), sinks(options.sinks), window(options.window), size(options.block),
+        blocks(options.blocks),
         // The first key may be in the middle of a block, and the first of the window always.
         sinkBlocks(llvm::divideCeil(sinks, size) + (op.getKeyBegin() && sinks > 0 ? 1 : 0)),
-        windowBlocks(llvm::divideCeil(window, size) + 1) {}
-
-  Value build() {
-    ImplicitLocOpBuilder b(op.getLoc(), op);
-    bool isOfSequences = op.getKeyBegin() || op.getLags();
+        windowBlocks(llvm::divideCeil(window, size) + 1),
+        sequences(op.getKeyBegin() || op.getLags() ? tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 0)
+                                                   : OpFoldResult(b.getIndexAttr(1))),
+        queries(tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 2)) {
     Value keys = tensor::DimOp::create(b, op.getKey(), 2);
-    OpFoldResult queries = tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 2), one = b.getIndexAttr(1);
-    SmallVector<OpFoldResult> sizes = {isOfSequences ? tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 0) : one,
-                                       one, queries, b.getIndexAttr(sinkBlocks + windowBlocks)};
-    Value queryCount = getValueOrCreateConstantIndexOp(b, op.getLoc(), queries);
+    first = arith::SubIOp::create(b, keys, getValueOrCreateConstantIndexOp(b, op.getLoc(), queries));
+  }
+
+  /// Of sinks and window.
+  Value build() {
+    return buildLists({sequences, b.getIndexAttr(1), queries, b.getIndexAttr(sinkBlocks + windowBlocks)}, Value());
+  }
+
+  /// With `blocks` more, by the rows of pooled keys.
+  Value build(Value pooled) {
+    Value begin = buildBound([](const Query &query) { return query.begin; });
+    Value end = buildBound([](const Query &query) { return query.end; });
+    SmallVector<OpFoldResult> sizes = {tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 0),
+                                       tensor::getMixedSize(b, op.getLoc(), op.getKey(), 1), queries,
+                                       b.getIndexAttr(blocks)};
+    auto type = RankedTensorType::get(decomposeMixedValues(sizes).first, b.getI64Type());
+    Value selected = SelectBlocksOp::create(b, type, op.getQuery(), pooled, begin, end, size, op.getScale());
+    sizes.back() = b.getIndexAttr(sinkBlocks + windowBlocks + blocks);
+    return buildLists(sizes, selected);
+  }
+
+private:
+  /// The blocks of the query whose own key is `own`, in the step of a computation: sinks are those from `sinkBegin` to `sinkEnd`, the window
+  /// those from `end` on, and others may be selected from `begin` to `end`.
+  struct Query {
+    Value own, sinkBegin, sinkEnd, begin, end;
+  };
+
+  Query buildQuery(IndexBuilder &index, Value sequence, Value number) {
+    Query query;
+    query.own = index.add(index.sub(first, index.element(op.getLags(), sequence, 0)), number);
+    Value keyBegin = index.element(op.getKeyBegin(), sequence, 0);
+    query.sinkBegin = index.divide(keyBegin, size);
+    query.sinkEnd = sinks == 0 ? index.constant(0) : index.divideUp(index.add(keyBegin, index.constant(sinks)), size);
+    Value firstKey = index.larger(index.sub(query.own, index.constant(window - 1)), index.constant(0));
+    query.begin = index.larger(query.sinkBegin, query.sinkEnd);
+    query.end = index.larger(index.divide(firstKey, size), query.sinkEnd);
+    return query;
+  }
+
+  /// The i64 tensor of these sizes that `element` computes, where it is called with the loops.
+  Value buildIntegers(ArrayRef<OpFoldResult> sizes,
+                      llvm::function_ref<Value(IndexBuilder &, ArrayRef<Value>)> element) {
     Value init = tensor::EmptyOp::create(b, sizes, b.getI64Type());
     auto body = [&](OpBuilder &nested, Location loc, ValueRange) {
       ImplicitLocOpBuilder at(loc, nested);
       IndexBuilder index{at};
-      auto loop = [&](int64_t number) -> Value { return linalg::IndexOp::create(at, number); };
-      Value count = index.sub(keys, index.element(op.getLags(), loop(0), 0));
-      Value own = index.add(index.sub(count, queryCount), loop(2));
-      Value block = buildPlace(index, index.element(op.getKeyBegin(), loop(0), 0), own, loop(3));
-      linalg::YieldOp::create(at, arith::IndexCastOp::create(at, at.getI64Type(), block).getResult());
+      SmallVector<Value> loops;
+      for (size_t i = 0; i < sizes.size(); ++i)
+        loops.push_back(linalg::IndexOp::create(at, i));
+      Value result = element(index, loops);
+      linalg::YieldOp::create(at, arith::IndexCastOp::create(at, at.getI64Type(), result).getResult());
     };
-    SmallVector<AffineMap> maps = {b.getMultiDimIdentityMap(4)};
-    SmallVector<utils::IteratorType> loops(4, utils::IteratorType::parallel);
+    SmallVector<AffineMap> maps = {b.getMultiDimIdentityMap(sizes.size())};
+    SmallVector<utils::IteratorType> loops(sizes.size(), utils::IteratorType::parallel);
     return linalg::GenericOp::create(b, init.getType(), ValueRange(), init, maps, loops, body).getResult(0);
   }
 
-private:
-  /// The block at a place of the list of the query whose own key is `own`, in a sequence whose keys begin at `begin`; or -1.
-  Value buildPlace(IndexBuilder &index, Value begin, Value own, Value place) {
-    Value none = index.constant(-1), sinkEnd = index.divideUp(index.add(begin, index.constant(sinks)), size);
-    if (sinks == 0)
-      sinkEnd = index.constant(0);
-    Value sink = index.add(index.divide(begin, size), place);
-    sink = index.choose(index.isLess(sink, sinkEnd), sink, none);
+  Value buildBound(llvm::function_ref<Value(const Query &)> get) {
+    return buildIntegers({sequences, queries}, [&](IndexBuilder &index, ArrayRef<Value> loops) {
+      return get(buildQuery(index, loops[0], loops[1]));
+    });
+  }
+
+  /// Lists whose last places are those of `selected`, unless it is null.
+  Value buildLists(ArrayRef<OpFoldResult> sizes, Value selected) {
+    return buildIntegers(sizes, [&](IndexBuilder &index, ArrayRef<Value> loops) {
+      Value place = loops[3], block = buildPlace(index, buildQuery(index, loops[0], loops[2]), place);
+      if (!selected)
+        return block;
+      Value number = index.sub(place, index.constant(sinkBlocks + windowBlocks)), zero = index.constant(0);
+      Value at[] = {loops[0], loops[1], loops[2], index.larger(number, zero)};
+      return index.choose(index.isLess(number, zero), block, index.element(selected, at));
+    });
+  }
+
+  /// The block at a place of sinks and window, or -1.
+  Value buildPlace(IndexBuilder &index, const Query &query, Value place) {
+    Value none = index.constant(-1);
+    Value sink = index.add(query.sinkBegin, place);
+    sink = index.choose(index.isLess(sink, query.sinkEnd), sink, none);
     Value back = index.sub(place, index.constant(sinkBlocks));
-    Value recent = index.sub(index.divide(own, size), back);
-    Value first = index.larger(index.sub(own, index.constant(window - 1)), index.constant(0));
-    Value windowBegin = index.larger(index.divide(first, size), sinkEnd);
-    recent = index.choose(index.isLess(recent, windowBegin), none, recent);
+    Value recent = index.sub(index.divide(query.own, size), back);
+    recent = index.choose(index.isLess(recent, query.end), none, recent);
     return index.choose(index.isLess(place, index.constant(sinkBlocks)), sink, recent);
   }
 
+  ImplicitLocOpBuilder b;
   AttentionOp op;
-  int64_t sinks, window, size, sinkBlocks, windowBlocks;
+  int64_t sinks, window, size, blocks, sinkBlocks, windowBlocks;
+  OpFoldResult sequences, queries;
+  Value first; // own key of query 0 of a sequence without a lag
 };
 
 /// Why attention stays as it is, or an empty string.
@@ -113,32 +173,48 @@ struct SparsifyAttention : impl::SparsifyAttentionBase<SparsifyAttention> {
   using SparsifyAttentionBase::SparsifyAttentionBase;
 
   LogicalResult initialize(MLIRContext *context) override {
-    bool isKnown = sinks >= 0 && sinks <= kMostListedKeys && window > 0 && window <= kMostListedKeys && block > 0 &&
-                   block <= kMostListedKeys;
-    if (isKnown)
-      return success();
-    return emitError(UnknownLoc::get(context))
-           << "expected window and block to be 1 to " << kMostListedKeys << " and sinks 0 to " << kMostListedKeys
-           << ", but got " << window.getValue() << ", " << block.getValue() << " and " << sinks.getValue();
+    auto isKnown = [](int64_t count, int64_t least) { return count >= least && count <= kMostListedKeys; };
+    if (!isKnown(sinks, 0) || !isKnown(window, 1) || !isKnown(block, 1))
+      return emitError(UnknownLoc::get(context))
+             << "expected window and block to be 1 to " << kMostListedKeys << " and sinks 0 to " << kMostListedKeys
+             << ", but got " << window.getValue() << ", " << block.getValue() << " and " << sinks.getValue();
+    if (blocks < 0 || blocks > kMostListedKeys / block)
+      return emitError(UnknownLoc::get(context))
+             << "expected blocks to be 0 to " << kMostListedKeys / block << ", but got " << blocks.getValue();
+    if (blocks > 0 && window < 2 * block) // the pooled key of a block is whole where the one after it is
+      return emitError(UnknownLoc::get(context))
+             << "expected window to be at least " << 2 * block << ", two blocks, but got " << window.getValue();
+    return success();
   }
 
   void runOnOperation() override {
+    PooledKeys pooled(getOperation(), block);
     getOperation().walk([&](AttentionOp op) {
-      if (StringRef blocker = getBlocker(op, window); !blocker.empty()) {
+      StringRef blocker = getBlocker(op, window);
+      if (blocker.empty() && blocks > 0)
+        blocker = isa<SlidingAttr>(op.getPattern()) ? "it has a window of its own" : pooled.getBlocker(op);
+      if (!blocker.empty()) {
         remark::missed(op.getLoc(), remark::RemarkOpts::name(kRemark).category(kPass))
             << ("attention stays dense: " + blocker).str();
         return;
       }
-      Value lists = SinksAndWindow(op, sinks, window, block).build();
-      AttentionPatternInterface patterns[] = {op.getPattern(), BlocksAttr::get(&getContext(), block, /*queries=*/1)};
-      op.setPatternAttr(AllOfAttr::get(&getContext(), patterns));
-      op.getPatternOperandsMutable().assign(lists);
-      ++numAttentions;
-      remark::passed(op.getLoc(), remark::RemarkOpts::name(kRemark).category(kPass))
-          << llvm::formatv("queries see the first {0} keys and the last {1}, in blocks of {2}", sinks.getValue(),
-                           window.getValue(), block.getValue())
-                 .str();
+      BlockLists lists(op, {sinks, window, block, blocks});
+      setLists(op, blocks > 0 ? lists.build(pooled.get(op)) : lists.build());
     });
+  }
+
+private:
+  void setLists(AttentionOp op, Value lists) {
+    AttentionPatternInterface patterns[] = {op.getPattern(), BlocksAttr::get(&getContext(), block, /*queries=*/1)};
+    op.setPatternAttr(AllOfAttr::get(&getContext(), patterns));
+    op.getPatternOperandsMutable().assign(lists);
+    ++numAttentions;
+    std::string selected = blocks > 0 ? llvm::formatv(", and {0} blocks between them", blocks.getValue()).str() : "";
+    remark::passed(op.getLoc(), remark::RemarkOpts::name(kRemark).category(kPass))
+        << llvm::formatv("queries see the first {0} keys and the last {1}, in blocks of {2}", sinks.getValue(),
+                         window.getValue(), block.getValue())
+                   .str() +
+               selected;
   }
 };
 
