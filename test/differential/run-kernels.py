@@ -28,7 +28,7 @@ SPREAD = 0.25  # standard deviation of the inputs, so that sums stay near 1
 ROWS = [{"B": b, "S": s} for b, s in ((1, 1), (2, 7), (1, 0), (3, 16), (1, 65))]
 ATTENTION = [{"B": b, "Q": q, "K": k} for b, q, k in ((1, 1, 1), (2, 5, 5), (1, 1, 70), (3, 4, 33), (1, 37, 131), (1, 0, 3))]
 INTEGERS_OF = {"begin": (0, 1), "end": (1, 40), "prefix": (0, 4), "ids": (-1, 4), "blocks": (-1, 8), "positions": (-3, 60),
-               "ancestors": (0, 2**62)}  # least and most of what these operands say
+               "ancestors": (0, 2**62), "first": (0, 2), "last": (1, 7)}  # least and most of what these operands say
 
 
 def tensor(*sizes, element="f32"):
@@ -380,6 +380,16 @@ def masked_attentions():
                    result, ATTENTION, **operands, alibi=tensor(4), sinks=tensor(4), positions=tensor("B", "K", element="i64"))
 
 
+def selections():
+    """Of the blocks from `first` to `last`, which is less than `first` for some queries."""
+    sizes = [{"B": b, "Q": q, "K": k} for b, q, k in ((1, 1, 64), (2, 5, 70), (3, 37, 131), (1, 0, 64))]
+    for heads, (size, places, batch) in itertools.product((1, 2, 4), ((8, 9, 1), (20, 3, "B"))):
+        bounds = tensor(batch, "Q", element="i64")
+        yield Case("hone.select_blocks.f32", "hone.select_blocks %q, %pooled from %first to %last size(8) scale(0.7)",
+                   tensor("B", heads, "Q", places, element="i64"), sizes, q=tensor("B", 4, "Q", size),
+                   pooled=tensor("B", heads, "K", -(-size // 8)), first=bounds, last=bounds)
+
+
 def mlps():
     x, inner, outer = tensor("B", "S", 24), tensor(40, 24), tensor(24, 40)
     for activation in ("silu", "gelu", "gelu_tanh", "relu"):
@@ -414,8 +424,8 @@ def check(case, tools):
 
 def main():
     options = suite.parser(__doc__).parse_args()
-    everything = itertools.chain(products(), packed_products(), norms(), ropes(), attentions(), mlps(), packed_mlps(),
-                                packed_pairs(), sparse_products(), experts(), codebooks())
+    everything = itertools.chain(products(), packed_products(), norms(), ropes(), attentions(), selections(), mlps(),
+                                packed_mlps(), packed_pairs(), sparse_products(), experts(), codebooks())
     cases = [(case.name(), case) for case in everything]
     chosen = [(name, case) for name, case in cases if options.only in name]
     return suite.run_all(chosen, lambda case: check(case, options.build / "bin"), options.jobs)

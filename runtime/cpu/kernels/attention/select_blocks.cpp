@@ -7,6 +7,7 @@
 
 #include "../parallel_for.h"
 #include "../scratch.h"
+#include "../transpose.h"
 #include "../vector_exp.h"
 
 namespace hone::cpu::HONE_ISA_NAMESPACE {
@@ -15,24 +16,55 @@ namespace {
 using SelectCall = kernels::Call<kernels::SelectBlocks, kernels::NoWeight>;
 
 /// The pooled keys of one sequence and KV head: rows of `width` elements, `size` rows a block.
-struct PooledKeys {
-  const float *data;
-  int64_t rowStride, step, width, size;
-
+class PooledKeys {
+public:
   PooledKeys(const hone_tensor &pooled, int64_t sequence, int64_t head, int64_t size)
       : data(floats(pooled) + sequence * pooled.strides[0] + head * pooled.strides[1]), rowStride(pooled.strides[2]),
         step(pooled.strides[3]), width(pooled.sizes[3]), size(size) {}
 
-  /// The product of `query` with the pooled key of a block, which the next block's rows are.
-  float multiply(const float *query, int64_t length, int64_t block) const {
-    const float *key = data + (block + 1) * size * rowStride;
-    if (rowStride == width && (step == 1 || width == 1))
-      return dot(query, key, length);
+  /// The products of `query` with the pooled keys of `count` blocks from `first` on; there is room for whole vectors.
+  void multiply(const float *query, int64_t length, int64_t first, int64_t count, float *products) const {
+    bool isDense = rowStride == width && (step == 1 || width == 1);
+    if (isDense && length % kLanes == 0)
+      for (int64_t i = 0; i < count; i += kLanes)
+        store(products + i, multiplySixteen(query, length, first + i, smaller(count - i, kLanes)));
+    else
+      for (int64_t i = 0; i < count; ++i)
+        products[i] = multiplyOne(query, length, first + i);
+  }
+
+private:
+  /// The pooled key of a block is the rows of the next one.
+  const float *keyOf(int64_t block) const { return data + (block + 1) * size * rowStride; }
+
+  float multiplyOne(const float *query, int64_t length, int64_t block) const {
+    const float *key = keyOf(block);
     float sum = 0;
     for (int64_t d = 0; d < length; ++d)
       sum += query[d] * key[d / width * rowStride + d % width * step];
     return sum;
   }
+
+  /// Of blocks from `count` on, the product of the last again.
+  Vector multiplySixteen(const float *query, int64_t length, int64_t block, int64_t count) const {
+    Vector sums[kLanes] = {};
+    const float *keys[kLanes];
+    for (int64_t i = 0; i < kLanes; ++i)
+      keys[i] = keyOf(block + smaller(i, count - 1));
+    for (int64_t d = 0; d < length; d += kLanes) {
+      Vector part = load(query + d);
+      for (int64_t i = 0; i < kLanes; ++i)
+        sums[i] += part * load(keys[i] + d);
+    }
+    transpose(sums);
+    Vector total = sums[0];
+    for (int64_t i = 1; i < kLanes; ++i)
+      total += sums[i];
+    return total;
+  }
+
+  const float *data;
+  int64_t rowStride, step, width, size;
 };
 
 inline int64_t boundOf(const hone_tensor &bounds, int64_t sequence, int64_t query) {
@@ -69,8 +101,10 @@ inline void addSoftmax(float *scores, int64_t count, float *importance) {
 inline void listGreatest(float *values, int64_t count, int64_t first, int64_t *list, int64_t stride, int64_t places) {
   for (int64_t place = 0; place < places; ++place) {
     float greatest = greatestOf(values, count);
-    int64_t i = 0;
-    while (i < count && (greatest < 0 || values[i] != greatest))
+    int64_t i = greatest < 0 ? count : 0;
+    while (i < count && __builtin_reduce_or(load(values + i) == greatest) == 0)
+      i += kLanes;
+    while (i < count && values[i] != greatest)
       ++i;
     list[place * stride] = i < count ? first + i : -1;
     if (i < count)
@@ -93,8 +127,7 @@ void selectOf(const SelectCall &call, int64_t sequence, int64_t head, int64_t qu
         floats(o.query) + sequence * o.query.strides[0] + h * o.query.strides[1] + query * o.query.strides[2];
     for (int64_t d = 0; d < length; ++d)
       row[d] = from[d * o.query.strides[3]] * static_cast<float>(call.floats.scale);
-    for (int64_t i = 0; i < count; ++i)
-      scores[i] = pooled.multiply(row, length, begin + i);
+    pooled.multiply(row, length, begin, count, scores);
     addSoftmax(scores, count, importance);
   }
   const hone_tensor &blocks = o.blocks;
