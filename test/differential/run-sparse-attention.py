@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Sparse attention (hone compile --attention) beside dense attention with a mask of the same meaning.
 
-One layer of attention over a state, with grouped heads and padded sequences, in every type of KV cache: a prompt and tokens after it equal
+One layer of attention over a state, or without one, with grouped heads and padded sequences, in every type of KV cache: a prompt and tokens after it equal
 dense attention whose bias hides the other keys; tokens that are fed together equal those that are fed one by one, bit for bit. Blocks that
 are selected are those of the definition in NumPy; queries for which two blocks are nearly as important are left out.
 """
@@ -33,6 +33,19 @@ module {{
   }}
 }}
 """
+STATELESS = """
+module {{
+  func.func @forward(%q: tensor<?x{heads}x?x{size}xf32> {{onnx.name = "q", onnx.dims = ["batch", "", "fresh", ""]}},
+      %keys: tensor<?x{kv}x?x{size}xf32> {{onnx.name = "k", onnx.dims = ["batch", "", "fresh", ""]}},
+      %values: tensor<?x{kv}x?x{size}xf32> {{onnx.name = "v", onnx.dims = ["batch", "", "fresh", ""]}},
+      %pad: tensor<?xi64> {{onnx.name = "pad", onnx.dims = ["batch"]}}{argument})
+      -> (tensor<?x{heads}x?x{size}xf32> {{onnx.name = "out"}}) {{
+    %0 = hone.attention %q, %keys, %values pattern(#hone.causal) scale({scale}) {bias} {begin}
+       : ({types}) -> tensor<?x{heads}x?x{size}xf32>
+    return %0 : tensor<?x{heads}x?x{size}xf32>
+  }}
+}}
+"""
 # Types of the cache, and how far results may be apart. Lists and masks divide keys into other steps, and products round what they multiply by
 # step: bf16 products the probabilities, of values up to 4, by 2^-9; caches of integers the probabilities times the steps of values, by 2^-16 of
 # the largest, for each of hundreds of keys. The others add up in another order alone.
@@ -46,11 +59,11 @@ PADDING = np.array([70, 5], np.int64)
 SCALE = 0.25
 
 
-def module_text(has_bias, is_padded):
+def module_text(module, has_bias, is_padded):
     query, keys = f"tensor<?x{HEADS}x?x{SIZE}xf32>", f"tensor<?x{KEY_HEADS}x?x{SIZE}xf32>"
     types = [query, keys, keys] + [f"tensor<?x{HEADS}x?x?xf32>"] * has_bias + ["tensor<?xi64>"] * is_padded
     argument = f', %bias: tensor<?x{HEADS}x?x?xf32> {{onnx.name = "bias", onnx.dims = ["batch", "", "fresh", "all"]}}' if has_bias else ""
-    return MODULE.format(scale=SCALE, heads=HEADS, kv=KEY_HEADS, size=SIZE, argument=argument, types=", ".join(types),
+    return module.format(scale=SCALE, heads=HEADS, kv=KEY_HEADS, size=SIZE, argument=argument, types=", ".join(types),
                          bias="bias(%bias)" if has_bias else "", begin="key_begin(%pad)" if is_padded else "")
 
 
@@ -93,14 +106,14 @@ def visible(arrays, keys, first, pattern, begins, margin):
     return np.repeat(seen, HEADS // KEY_HEADS, axis=1), is_clear
 
 
-def compile_sessions(tools, library, folder, cache, pattern):
+def compile_sessions(tools, library, folder, module, cache, pattern):
     sinks, window, blocks, is_padded = pattern
     options = [f"--attention-sinks={sinks}", f"--attention-window={window}"]
     options += ["--attention=top-blocks", f"--attention-blocks={blocks}"] if blocks else ["--attention=sinks-window"]
     sessions = []
     for name, has_bias in [("sparse", False), ("dense", True)]:
         source, artefact = (folder / f"{name}-{cache}-{sinks}-{window}-{blocks}.{ending}" for ending in ("mlir", "hone"))
-        source.write_text(module_text(has_bias, is_padded))
+        source.write_text(module_text(module, has_bias, is_padded))
         suite.run_tool([tools / "hone", "compile", source, "--start-from=rewrite", f"--kv-cache={cache}", *([] if has_bias else options),
                         "-o", artefact, "--quiet"])
         sessions.append(runtime.Session(runtime.Module(library, artefact)))
@@ -116,24 +129,28 @@ def feed(random, held, count):
     return arrays | {"pad": PADDING}
 
 
-def check(tools, library, folder, cache, pattern):
-    sparse_session, dense_session = compile_sessions(tools, library, folder, cache, pattern)
+def compare(dense_session, sparse, arrays, keys, held, cache, pattern):
+    """Fails where results are not those of dense attention with a mask; of how many queries they were compared, and of how many there are."""
     begins = PADDING if pattern[-1] else np.zeros(2, np.int64)
+    count = arrays["q"].shape[2]
+    seen, is_clear = visible(arrays, keys, held, pattern, begins, MARGINS[cache])
+    dense = dense_session.forward(arrays | {"bias": np.where(seen, np.float32(0), np.float32(-np.inf))}, "out")
+    alive = held + np.arange(count) >= begins[:, None]  # a query in the padding sees nothing, or what nobody reads
+    difference = np.abs(sparse - dense).max(axis=(1, 3))[alive & is_clear].max(initial=0)
+    if not difference <= CACHES[cache]:
+        raise suite.Failure(f"{count} tokens after {held}: expected dense attention with a mask, but differ by {difference}")
+    return np.array([(alive & is_clear).sum(), alive.sum()])
+
+
+def check(tools, library, folder, cache, pattern):
+    sparse_session, dense_session = compile_sessions(tools, library, folder, MODULE, cache, pattern)
     random = np.random.default_rng(1)
-    one_by_one, held, keys = sparse_session.fork(), 0, np.zeros((2, KEY_HEADS, 0, SIZE), np.float32)
-    compared = total = 0
+    one_by_one, held, keys, compared = sparse_session.fork(), 0, np.zeros((2, KEY_HEADS, 0, SIZE), np.float32), np.zeros(2)
     for count in [421, 1, 1, 9, 70, 1, 300, 2]:
         arrays = feed(random, held, count)
         keys = np.concatenate([keys, arrays["k"]], axis=2)
         sparse = sparse_session.forward(arrays, "out")
-        seen, is_clear = visible(arrays, keys, held, pattern, begins, MARGINS[cache])
-        dense = dense_session.forward(arrays | {"bias": np.where(seen, np.float32(0), np.float32(-np.inf))}, "out")
-        alive = held + np.arange(count) >= begins[:, None]  # a query in the padding sees nothing, or what nobody reads
-        differences = np.abs(sparse - dense).max(axis=(1, 3))
-        compared, total = compared + (alive & is_clear).sum(), total + alive.sum()
-        difference = differences[alive & is_clear].max(initial=0)
-        if not difference <= CACHES[cache]:
-            raise suite.Failure(f"{count} tokens after {held}: expected dense attention with a mask, but differ by {difference}")
+        compared += compare(dense_session, sparse, arrays, keys, held, cache, pattern)
         if count <= 64:  # of more, sums are ordered as is fastest
             steps = [one_by_one.forward({name: array[:, :, i:i + 1].copy() if name != "pad" else array for name, array in arrays.items()}, "out")
                      for i in range(count)]
@@ -142,8 +159,17 @@ def check(tools, library, folder, cache, pattern):
         else:
             one_by_one.forward(arrays, "out")
         held += count
-    if compared < total / 2:
-        raise suite.Failure(f"expected selections to be clear for most queries, but they are for {compared} of {total}")
+    if compared[0] < compared[1] / 2:
+        raise suite.Failure(f"expected selections to be clear for most queries, but they are for {compared[0]} of {compared[1]}")
+
+
+def check_stateless(tools, library, folder, pattern):
+    own = folder / "stateless"
+    own.mkdir(exist_ok=True)
+    sparse_session, dense_session = compile_sessions(tools, library, own, STATELESS, "f32", pattern)
+    for count in [1, 130, 500]:
+        arrays = feed(np.random.default_rng(1), 0, count)
+        compare(dense_session, sparse_session.forward(arrays, "out"), arrays, arrays["k"], 0, "f32", pattern)
 
 
 def main():
@@ -154,6 +180,8 @@ def main():
         cases = [(f"{cache} sinks {pattern[0]} window {pattern[1]} blocks {pattern[2]}",
                   lambda cache=cache, pattern=pattern: check(tools, library, folder, cache, pattern))
                  for cache in CACHES for pattern in PATTERNS]
+        cases += [(f"without a state, sinks {pattern[0]} window {pattern[1]} blocks {pattern[2]}",
+                   lambda pattern=pattern: check_stateless(tools, library, folder, pattern)) for pattern in PATTERNS if pattern[2]]
         return suite.run_all([case for case in cases if options.only in case[0]], lambda case: case(), options.jobs)
 
 
