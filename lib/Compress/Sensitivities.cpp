@@ -29,11 +29,11 @@ absl::StatusOr<std::span<const float>> Sensitivities::elementsOf(const io::Store
   if (tensor.dtype != HONE_F32)
     return io::invalid(path, ": expected '", tensor.name, "' to be f32, but got ", io::dtypeName(tensor.dtype));
   std::span elements(reinterpret_cast<const float *>(reader.bytesOf(tensor)), tensor.bytes / sizeof(float));
-  bool maySink = areIntegrals();
+  bool haveSigns = areIntegrals();
   for (size_t i = 0; i < elements.size(); ++i)
-    if (!std::isfinite(elements[i]) || (elements[i] < 0 && !maySink))
+    if (!std::isfinite(elements[i]) || (elements[i] < 0 && !haveSigns))
       return io::invalid(path, ": expected the elements of '", tensor.name, "' to be finite",
-                         maySink ? "" : " and 0 or more", ", but number ", i, " is ", elements[i]);
+                         haveSigns ? "" : " and 0 or more", ", but number ", i, " is ", elements[i]);
   return elements;
 }
 

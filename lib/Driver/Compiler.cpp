@@ -72,6 +72,14 @@ static void addGradients(const GradientOptions &options, OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
+FailureOr<std::string> keepDifferentiated(ModuleOp module) {
+  FailureOr<std::string> fingerprint = getFingerprint(module);
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  if (module.lookupSymbol("forward") && main && SymbolTable::symbolKnownUseEmpty(main, module))
+    main.erase();
+  return fingerprint;
+}
+
 LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPassManager &pm, Location loc) {
   if (phase.name == "import" && options.gradients.isAsked() && !options.gradients.integrates)
     pm.addPass(createNameConstants());

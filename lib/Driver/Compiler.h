@@ -45,6 +45,10 @@ struct CompileOptions {
   CompressionRecorder *recorder = nullptr;
 };
 
+/// For `CompileOptions::rewrite`: leaves the function that gradients are made of, and gives the fingerprint of the model. Fails as
+/// getFingerprint does.
+llvm::FailureOr<std::string> keepDifferentiated(mlir::ModuleOp module);
+
 /// Adds the passes of a phase, with those that the options stand for.
 llvm::LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, mlir::OpPassManager &pm,
                                mlir::Location loc);

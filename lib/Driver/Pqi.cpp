@@ -6,18 +6,15 @@
 
 #include "Pqi.h"
 
-#include "Outputs.h"
 #include "Rewrites.h"
 #include "hone/Artefact/Artefact.h"
 #include "hone/Compress/Sensitivities.h"
-#include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/cli/path_integral.h"
 #include "hone/io/safetensors.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -161,13 +158,10 @@ static FailureOr<std::string> compileStep(const PqiOptions &options, const io::T
   compile.otherInputs = {options.tokens, asked.statistics, asked.quantization.pass.sensitivities,
                          asked.quantization.pass.outlierShares};
   compile.rewrite = [&](ModuleOp module) -> LogicalResult {
-    FailureOr<std::string> fingerprint = getFingerprint(module);
+    FailureOr<std::string> fingerprint = keepDifferentiated(module);
     if (failed(fingerprint))
       return failure();
-    path.fingerprint = *fingerprint;
-    if (auto main = module.lookupSymbol<func::FuncOp>("main");
-        main && module.lookupSymbol("forward") && SymbolTable::symbolKnownUseEmpty(main, module))
-      main.erase();
+    path.fingerprint = std::move(*fingerprint);
     return addEnds(module, options.compile, path);
   };
   if (failed(hone::compile(compile, context)))

@@ -27,10 +27,8 @@ absl::Status checkVocabulary(const rt::LanguageModel &model, const CalibrationTo
 } // namespace
 
 absl::StatusOr<CalibrationTokens> readCalibrationTokens(const std::string &file, int64_t window, int64_t most) {
-  HONE_ASSIGN_OR_RETURN(auto rows, readTokens(file));
-  if (rows.size() != 1)
-    return invalid(file, ": expected one row of tokens, but got ", rows.size());
-  CalibrationTokens tokens = {file, std::move(rows[0]), window};
+  HONE_ASSIGN_OR_RETURN(std::vector<int64_t> ids, readTokenRow(file));
+  CalibrationTokens tokens = {file, std::move(ids), window};
   int64_t count = std::min(static_cast<int64_t>(tokens.ids.size()), most);
   if (count < window)
     return invalid(file, ": expected at least ", window, " tokens, a window, but got ", count);

@@ -42,6 +42,9 @@ absl::StatusOr<std::string> onlyModel(const std::vector<std::string> &positional
 /// Token ids of a .npy of uint16, int32 or int64: one row of a vector, or the rows of a matrix.
 absl::StatusOr<std::vector<std::vector<int64_t>>> readTokens(const std::string &path);
 
+/// The same of a file that has to have one row.
+absl::StatusOr<std::vector<int64_t>> readTokenRow(const std::string &path);
+
 } // namespace hone::cli
 
 #endif // HONE_RUNTIME_CLI_COMMANDS_H

@@ -111,12 +111,10 @@ absl::Status runEval(std::span<const std::string> arguments) {
 } // namespace
 
 absl::StatusOr<EvaluationTokens> readEvaluationTokens(const std::string &file, int64_t window) {
-  HONE_ASSIGN_OR_RETURN(auto rows, readTokens(file));
-  if (rows.size() != 1)
-    return invalid(file, ": expected one row of tokens, but got ", rows.size());
-  if (static_cast<int64_t>(rows[0].size()) <= window)
-    return invalid(file, ": expected at least ", window, " tokens and one more, but got ", rows[0].size());
-  return EvaluationTokens{std::move(rows[0]), window};
+  HONE_ASSIGN_OR_RETURN(std::vector<int64_t> ids, readTokenRow(file));
+  if (std::ssize(ids) <= window)
+    return invalid(file, ": expected at least ", window, " tokens and one more, but got ", ids.size());
+  return EvaluationTokens{std::move(ids), window};
 }
 
 absl::StatusOr<Evaluation> runEvaluation(const std::string &artefact, const EvaluationTokens &tokens, int threads) {

@@ -181,4 +181,11 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> readTokens(const std::string &
   return split;
 }
 
+absl::StatusOr<std::vector<int64_t>> readTokenRow(const std::string &path) {
+  HONE_ASSIGN_OR_RETURN(auto rows, readTokens(path));
+  if (rows.size() != 1)
+    return io::invalid(path, ": expected one row of tokens, but got ", rows.size());
+  return std::move(rows[0]);
+}
+
 } // namespace hone::cli

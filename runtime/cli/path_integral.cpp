@@ -10,7 +10,6 @@
 #include "cli/window_batch.h"
 #include "hone/cli/progress.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -63,11 +62,9 @@ absl::StatusOr<Path::Measured> Path::visit(double position, double share) {
 
 absl::Status receiveAll(rt::State &state, const IntegralReceiver &receive) {
   for (const rt::Slot &slot : state.slots()) {
-    std::string_view bytes = bytesOf(slot.content().view);
-    std::span elements(reinterpret_cast<const float *>(bytes.data()), bytes.size() / sizeof(float));
-    if (!std::ranges::all_of(elements, [](float element) { return std::isfinite(element); }))
+    if (!isFinite(slot.content().view))
       return invalid("the integral of '", slot.description().name, "' is not finite");
-    HONE_RETURN_IF_ERROR(receive(slot.description().name, bytes));
+    HONE_RETURN_IF_ERROR(receive(slot.description().name, bytesOf(slot.content().view)));
   }
   return absl::OkStatus();
 }
@@ -75,16 +72,12 @@ absl::Status receiveAll(rt::State &state, const IntegralReceiver &receive) {
 } // namespace
 
 absl::StatusOr<TuningData> readPathTokens(const std::string &file, int64_t context, int64_t most) {
-  HONE_ASSIGN_OR_RETURN(auto rows, readTokens(file));
-  if (rows.size() != 1)
-    return invalid(file, ": expected one row of tokens, but got ", rows.size());
-  if (std::ssize(rows[0]) > most)
-    rows[0].resize(static_cast<size_t>(most) + 1);
-  if (std::ssize(rows[0]) <= context)
-    return invalid(file, ": expected at least ", context, " tokens and one more, a window, but got ", rows[0].size());
+  HONE_ASSIGN_OR_RETURN(std::vector<int64_t> ids, readTokenRow(file));
+  if (std::ssize(ids) > most)
+    ids.resize(static_cast<size_t>(most) + 1);
   TuningData data;
   data.context = context;
-  data.files.push_back({file, std::move(rows[0])});
+  HONE_RETURN_IF_ERROR(data.add(file, std::move(ids)));
   return data;
 }
 

@@ -44,18 +44,18 @@ std::span<const int64_t> TuningData::windowOf(int64_t number) const {
   return std::span(file->ids).subspan(static_cast<size_t>(number * context), static_cast<size_t>(context + 1));
 }
 
+absl::Status TuningData::add(const std::string &file, std::vector<int64_t> ids) {
+  if (std::ssize(ids) <= context)
+    return invalid(file, ": expected at least ", context, " tokens and one more, a window, but got ", ids.size());
+  files.push_back({file, std::move(ids)});
+  return absl::OkStatus();
+}
+
 uint32_t TuningData::sum() const {
   uint32_t sum = 0;
   for (const File &file : files)
     sum = io::crcOf({reinterpret_cast<const char *>(file.ids.data()), file.ids.size() * sizeof(int64_t)}, sum);
   return sum;
-}
-
-static absl::StatusOr<std::vector<int64_t>> readIds(const std::string &file) {
-  HONE_ASSIGN_OR_RETURN(auto rows, readTokens(file));
-  if (rows.size() != 1)
-    return invalid(file, ": expected one row of tokens, but got ", rows.size());
-  return std::move(rows[0]);
 }
 
 static absl::StatusOr<std::vector<int64_t>> readText(const std::string &file, const text::Tokenizer &tokenizer) {
@@ -78,10 +78,8 @@ absl::StatusOr<TuningData> readTuningData(std::span<const std::string> files, co
     bool isText = !file.ends_with(".npy");
     if (isText && !texts)
       return invalid(file, ": expected --tokenizer for a file of text; files of token ids end in .npy");
-    HONE_ASSIGN_OR_RETURN(std::vector<int64_t> ids, isText ? readText(file, *texts) : readIds(file));
-    if (std::ssize(ids) <= context)
-      return invalid(file, ": expected at least ", context, " tokens and one more, a window, but got ", ids.size());
-    data.files.push_back({file, std::move(ids)});
+    HONE_ASSIGN_OR_RETURN(std::vector<int64_t> ids, isText ? readText(file, *texts) : readTokenRow(file));
+    HONE_RETURN_IF_ERROR(data.add(file, std::move(ids)));
   }
   return data;
 }
@@ -179,9 +177,7 @@ absl::Status checkParameters(rt::State &state, int64_t step) {
   for (const rt::Slot &slot : state.slots()) {
     if (slot.description().beginning.empty())
       continue;
-    std::string_view bytes = bytesOf(slot.content().view);
-    std::span elements(reinterpret_cast<const float *>(bytes.data()), bytes.size() / sizeof(float));
-    if (!std::ranges::all_of(elements, [](float element) { return std::isfinite(element); }))
+    if (!isFinite(slot.content().view))
       return invalid("step ", step, ": the parameter '", slot.description().name,
                      "' is no longer finite; a smaller --learning-rate may help");
   }

@@ -22,6 +22,11 @@ std::string_view bytesOf(const hone_tensor &tensor) {
   return {static_cast<const char *>(tensor.data), static_cast<size_t>(bytes)};
 }
 
+bool isFinite(const hone_tensor &tensor) {
+  std::span elements(static_cast<const float *>(tensor.data), static_cast<size_t>(io::elementCount(tensor)));
+  return std::ranges::all_of(elements, [](float element) { return std::isfinite(element); });
+}
+
 absl::Status writeCheckpoint(const std::string &path, const std::string &run, int64_t step, rt::State &state) {
   std::vector<io::StoredTensor> tensors;
   uint32_t sum = 0;

@@ -16,6 +16,9 @@ namespace hone::cli {
 /// The elements of a dense tensor.
 std::string_view bytesOf(const hone_tensor &tensor);
 
+/// Whether all elements of a dense tensor of f32 are finite.
+bool isFinite(const hone_tensor &tensor);
+
 /// Writes what the slots hold after `step` steps, to a file that appears whole or not at all.
 absl::Status writeCheckpoint(const std::string &path, const std::string &run, int64_t step, rt::State &state);
 

@@ -17,8 +17,9 @@ import tempfile
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
+import gradient_models
 import suite
 
 VOCABULARY, WIDTH, HIDDEN, CONTEXT = 24, 16, 32, 10
@@ -32,13 +33,7 @@ def make_model(values, as_inputs):
     nodes = [helper.make_node("Gather", ["table", "ids"], ["x"]), helper.make_node("MatMul", ["x", "up"], ["h"]),
              helper.make_node("Tanh", ["h"], ["t"]), helper.make_node("Transpose", ["down"], ["downward"], perm=[1, 0]),
              helper.make_node("MatMul", ["t", "downward"], ["y"]), helper.make_node("MatMul", ["y", "head"], ["logits"])]
-    inputs = [helper.make_tensor_value_info("ids", TensorProto.INT64, ["batch", "sequence"])]
-    if as_inputs:
-        inputs += [helper.make_tensor_value_info(name, TensorProto.FLOAT, array.shape) for name, array in values.items()]
-    outputs = [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", "sequence", VOCABULARY])]
-    initializers = [] if as_inputs else [numpy_helper.from_array(array, name) for name, array in values.items()]
-    graph = helper.make_graph(nodes, "small", inputs, outputs, initializers)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    return gradient_models.make_model(nodes, values, VOCABULARY, as_inputs)
 
 
 def prune(weight):
@@ -71,10 +66,8 @@ def calibrate(tools, model, tokens, output, *options, context, intervals):
 def gradients_at(tools, folder, values, tokens):
     """The mean loss of all windows and its gradients, with other weights."""
     rows = np.stack([tokens[CONTEXT * i:CONTEXT * i + CONTEXT + 1] for i in range(WINDOWS)]).astype(np.int64)
-    np.savez(folder / "in.npz", ids=rows[:, :-1], targets=rows[:, 1:], **{name: np.ascontiguousarray(value, np.float32) for name, value in values.items()})
-    suite.run_tool([tools / "hone-run", "run", folder / "gradients.hone", "--entry", "gradients", "--inputs", folder / "in.npz",
-                    "--outputs", folder / "out.npz"])
-    outputs = np.load(folder / "out.npz")
+    weights = {name: np.ascontiguousarray(value, np.float32) for name, value in values.items()}
+    outputs = gradient_models.run_gradients(tools, folder, {"ids": rows[:, :-1], "targets": rows[:, 1:], **weights})
     return float(outputs["loss"]), {name: outputs[f"{name}.gradient"].astype(np.float64) for name in values}
 
 

@@ -21,6 +21,7 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+import gradient_models
 import suite
 
 VOCABULARY, WIDTH, HIDDEN, CONTEXT, BATCH, STEPS = 24, 16, 32, 10, 3, 5
@@ -52,13 +53,7 @@ def make_model(values, as_inputs):
     nodes = [helper.make_node("Gather", ["table", "ids"], ["x"]), helper.make_node("Mul", ["x", "gain"], ["scaled"]),
              helper.make_node("MatMul", ["scaled", "up"], ["h"]), helper.make_node("Add", ["h", "bias"], ["sum"]),
              helper.make_node("Tanh", ["sum"], ["t"]), helper.make_node("MatMul", ["t", "down"], ["logits"])]
-    inputs = [helper.make_tensor_value_info("ids", TensorProto.INT64, ["batch", "sequence"])]
-    if as_inputs:
-        inputs += [helper.make_tensor_value_info(name, TensorProto.FLOAT, array.shape) for name, array in values.items()]
-    outputs = [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", "sequence", VOCABULARY])]
-    initializers = [] if as_inputs else [numpy_helper.from_array(array, name) for name, array in values.items()]
-    graph = helper.make_graph(nodes, "small", inputs, outputs, initializers)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    return gradient_models.make_model(nodes, values, VOCABULARY, as_inputs)
 
 
 def windows(count, seed):
@@ -197,7 +192,8 @@ def check_optimizer(make, warmup, cosine, seed, tools):
                           *([f"--seed={seed}"] if seed else []), *optimizer.flags())
         for step, (ids, targets), line in zip(range(STEPS), batches(tokens, seed), log, strict=False):
             rounded = {name: value.astype(np.float32) for name, value in values.items()}
-            outputs = run_gradients(tools, folder, {"ids": ids.astype(np.int64), "targets": targets.astype(np.int64), **rounded})
+            inputs = {"ids": ids.astype(np.int64), "targets": targets.astype(np.int64), **rounded}
+            outputs = gradient_models.run_gradients(tools, folder, inputs)
             rate = rate_at(step, warmup, cosine)
             gradients = {name: outputs[f"{name}.gradient"].astype(np.float64) for name in values}
             values, norm = optimizer.update(values, gradients, rate)
@@ -207,13 +203,6 @@ def check_optimizer(make, warmup, cosine, seed, tools):
         if len(log) != STEPS:
             raise suite.Failure(f"the log has {len(log)} steps, not {STEPS}")
         check_weights(tuned, values)
-
-
-def run_gradients(tools, folder, inputs):
-    np.savez(folder / "in.npz", **inputs)
-    suite.run_tool([tools / "hone-run", "run", folder / "gradients.hone", "--entry", "gradients", "--inputs", folder / "in.npz",
-                    "--outputs", folder / "out.npz"])
-    return np.load(folder / "out.npz")
 
 
 def check_line(line, step, expected):

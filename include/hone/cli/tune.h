@@ -25,6 +25,9 @@ struct TuningData {
   std::vector<File> files;
   int64_t context = 0;
 
+  /// Adds a file. Fails where it is shorter than a window and one token more.
+  absl::Status add(const std::string &file, std::vector<int64_t> ids);
+
   /// How many windows there are, of all files.
   int64_t countWindows() const;
   /// The tokens of window number `number`, one more than the context.

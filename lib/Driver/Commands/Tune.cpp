@@ -10,7 +10,6 @@
 #include "Options/Progress.h"
 #include "Outputs.h"
 #include "hone/Artefact/Artefact.h"
-#include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
 #include "hone/Dialect/Hone/Report.h"
@@ -20,7 +19,6 @@
 #include "hone/cli/main.h"
 #include "hone/io/file.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -183,25 +181,18 @@ std::string TuneOptions::describeRun(StringRef model, const cli::TuningData &tok
       describe(chosen.beta2), describe(chosen.epsilon), keepZeros ? ", keep zeros" : "");
 }
 
-/// Leaves the function that gradients are made of, and says which model it is of.
-static LogicalResult keepForward(ModuleOp module, std::string &fingerprint) {
-  FailureOr<std::string> found = getFingerprint(module);
-  if (failed(found))
-    return failure();
-  fingerprint = std::move(*found);
-  auto main = module.lookupSymbol<func::FuncOp>("main");
-  if (module.lookupSymbol("forward") && main && SymbolTable::symbolKnownUseEmpty(main, module))
-    main.erase();
-  return success();
-}
-
 /// Compiles @train_step into `folder`; returns where it is. `fingerprint` becomes that of the model.
 static FailureOr<std::string> compileStep(const TuneOptions &options, const io::TemporaryPath &folder,
                                           std::string &fingerprint, MLIRContext *context) {
   CompileOptions compile = options.compile;
   compile.outputs.path = folder.path() + "/step.hone";
   compile.gradients = {"parameters", "cross-entropy", options.getOptimizer()};
-  compile.rewrite = [&](ModuleOp module) { return keepForward(module, fingerprint); };
+  compile.rewrite = [&](ModuleOp module) -> LogicalResult {
+    FailureOr<std::string> found = keepDifferentiated(module);
+    if (succeeded(found))
+      fingerprint = std::move(*found);
+    return found;
+  };
   if (failed(hone::compile(compile, context)))
     return failure();
   return compile.outputs.path;

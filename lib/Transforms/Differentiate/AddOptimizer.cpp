@@ -7,9 +7,6 @@
 #include "EntryState.h"
 #include "UpdateParameter.h"
 
-#include "hone/Dialect/Hone/HoneOps.h"
-#include "hone/Dialect/Hone/HoneStorage.h"
-#include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -194,14 +191,14 @@ LogicalResult AddOptimizer::addStep() {
   AddOptimizerOptions options{optimizer, weightDecay, maxNorm, keepZeros, evaluate, momentum, beta1, beta2, epsilon};
   if (failed(checkOptimizer(module.getLoc(), options)))
     return failure();
-  auto gradients = module.lookupSymbol<func::FuncOp>(kGradientsEntry);
-  if (!gradients || gradients.isExternal())
-    return module.emitError() << kCannot << ": the model has no entry '" << kGradientsEntry << "'";
-  TrainingStep step(gradients, options);
+  FailureOr<func::FuncOp> gradients = findGradients(module, kCannot);
+  if (failed(gradients))
+    return failure();
+  TrainingStep step(*gradients, options);
   if (failed(step.build()))
     return failure();
   numUpdates += step.numUpdates;
-  remark::passed(gradients.getLoc(), remark::RemarkOpts::name("AddedOptimizer").category("hone-add-optimizer"))
+  remark::passed(gradients->getLoc(), remark::RemarkOpts::name("AddedOptimizer").category("hone-add-optimizer"))
       << (optimizer + " updates " + Twine(step.numUpdates) + " parameters in each call").str();
   return success();
 }

@@ -12,6 +12,13 @@ using namespace mlir;
 
 namespace hone {
 
+FailureOr<func::FuncOp> findGradients(ModuleOp module, StringRef cannot) {
+  auto gradients = module.lookupSymbol<func::FuncOp>(kGradientsEntry);
+  if (!gradients || gradients.isExternal())
+    return module.emitError() << cannot << ": the model has no entry '" << kGradientsEntry << "'";
+  return gradients;
+}
+
 func::ReturnOp EntryState::getReturn() { return cast<func::ReturnOp>(function.getBody().front().getTerminator()); }
 
 StringRef EntryState::getResultName(unsigned number) {

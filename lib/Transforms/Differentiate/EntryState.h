@@ -26,6 +26,9 @@ struct NamedResult {
   llvm::StringRef name;
 };
 
+/// @gradients of a module. Fails, after an error that begins with `cannot`, where there is none.
+llvm::FailureOr<mlir::func::FuncOp> findGradients(mlir::ModuleOp module, llvm::StringRef cannot);
+
 /// Gives @gradients a state of its own, and makes another entry of it in place.
 class EntryState {
 public:

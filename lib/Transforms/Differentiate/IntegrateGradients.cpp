@@ -157,14 +157,14 @@ private:
 
 LogicalResult IntegrateGradients::addStep() {
   ModuleOp module = getOperation();
-  auto gradients = module.lookupSymbol<func::FuncOp>(kGradientsEntry);
-  if (!gradients || gradients.isExternal())
-    return module.emitError() << kCannot << ": the model has no entry '" << kGradientsEntry << "'";
-  PathStep step(gradients);
+  FailureOr<func::FuncOp> gradients = findGradients(module, kCannot);
+  if (failed(gradients))
+    return failure();
+  PathStep step(*gradients);
   if (failed(step.build()))
     return failure();
   numIntegrals += step.numIntegrals;
-  remark::passed(gradients.getLoc(),
+  remark::passed(gradients->getLoc(),
                  remark::RemarkOpts::name("IntegratedGradients").category("hone-integrate-gradients"))
       << ("the path goes through " + Twine(step.numIntegrals) + " parameters").str();
   return success();
