@@ -38,6 +38,7 @@ private:
   };
 
   bool skipString();
+  void checkResource(StringRef string);
   void takeWord();
   void takeAlias();
   void takeMark(char mark);
@@ -51,6 +52,7 @@ private:
   size_t at = 0;
   char before = 0; // the last character that is neither blank nor of a comment
   bool wasString = false;
+  bool isMetadata = false; // of the file: `{-#` was read
   llvm::SmallVector<Level> levels = {Level()};
   llvm::StringMap<Alias> aliases;
   StringRef defined; // the alias whose definition this is, or empty
@@ -72,6 +74,25 @@ bool TextCheck::skipString() {
     ++i; // what a backslash quotes
   }
   return false;
+}
+
+/// A resource is a string of hexadecimal digits: u32, the alignment of the bytes that follow. MLIR's parser allocates these before it
+/// looks whether there is such an alignment.
+void TextCheck::checkResource(StringRef string) {
+  constexpr size_t digitsOfByte = 2, bytesOfAlignment = 4;
+  StringRef digits = string.drop_front().drop_back();
+  if (!digits.consume_front("0x") || digits.size() <= digitsOfByte * bytesOfAlignment)
+    return;
+  uint64_t alignment = 0;
+  for (size_t byte = 0; byte < bytesOfAlignment; ++byte) {
+    uint64_t value = 0;
+    if (digits.substr(digitsOfByte * byte, digitsOfByte).getAsInteger(16, value))
+      return; // no resource
+    alignment |= value << (8 * byte);
+  }
+  if (!llvm::isPowerOf2_64(alignment) || alignment > kMaxResourceAlignment)
+    problem = "expected the alignment of a resource to be a power of two of at most " +
+              std::to_string(kMaxResourceAlignment) + ", but got " + std::to_string(alignment);
 }
 
 void TextCheck::reach(int64_t depth) {
@@ -140,6 +161,7 @@ void TextCheck::takeMark(char mark) {
   if (llvm::is_contained({'(', '[', '{', '<'}, mark) && !isComparison) {
     if (mark == '(' && wasString && levels.size() == 1)
       endDefinition(); // an operation in quotes
+    isMetadata |= levels.size() == 1 && text.substr(at).starts_with("{-#");
     open();
   } else if (llvm::is_contained({')', ']', '}', '>'}, mark) && !isArrow && !isComparison) {
     close();
@@ -167,8 +189,11 @@ std::string TextCheck::run() {
       continue;
     }
     if (isString) {
+      size_t begin = at;
       if (!skipString())
         return "it ends inside of a string; it may be cut short";
+      if (isMetadata)
+        checkResource(text.slice(begin, at));
       before = '"';
     } else if ((c == '!' || c == '#') && at + 1 < text.size() && isWordStart(text[at + 1])) {
       takeAlias();

@@ -33,6 +33,9 @@ constexpr int64_t kMaxNesting = 256;
 /// each time.
 constexpr int64_t kMaxAliasParts = 1'000'000;
 
+/// Bytes of which the bytes of a resource in MLIR text may ask to be a multiple: a huge page.
+constexpr uint64_t kMaxResourceAlignment = uint64_t(1) << 21;
+
 /// Dimensions of a tensor, as in NumPy, which defines ONNX's operators.
 constexpr int64_t kMaxRank = 64;
 

@@ -14,7 +14,8 @@ namespace hone {
 
 /// Why `text`, of a module, a type or an attribute, is not for MLIR's parser, or an empty string. It ends inside of a string, which
 /// the lexer reads beyond; it is nested deeper than `kMaxNesting`, also by aliases, or by operators of an affine expression; a tensor
-/// has more than `kMaxRank` dimensions; or aliases stand for more than `kMaxAliasParts` parts.
+/// has more than `kMaxRank` dimensions; aliases stand for more than `kMaxAliasParts` parts; or a resource has no alignment, or one above
+/// `kMaxResourceAlignment`.
 std::string checkModuleText(llvm::StringRef text);
 
 /// The same of all modules in `text`, which `marker` divides unless it is empty.
