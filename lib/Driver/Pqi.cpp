@@ -80,6 +80,8 @@ absl::Status IntegralFile::addZeros() {
 absl::Status IntegralFile::add(const std::string &name, std::span<const char> bytes) {
   while (next < path->weights.size() && path->weights[next].name != name)
     HONE_RETURN_IF_ERROR(addZeros());
+  if (next == path->weights.size())
+    return absl::InternalError("the integral of '" + name + "' is not in the order of the path");
   RankedTensorType type = path->weights[next++].type;
   auto encoding = dyn_cast_or_null<EncodingInterface>(type.getEncoding());
   if (!encoding)
@@ -172,7 +174,10 @@ static FailureOr<std::string> compileStep(const PqiOptions &options, const io::T
 static void print(const cli::PathIntegral &result, int64_t intervals) {
   double change = result.end - result.begin;
   auto line = [&](const Twine &name, double value) {
-    llvm::outs() << llvm::formatv("{0,-28} {1,10:F6}   {2:F3} of the change\n", name.str(), value, value / change);
+    llvm::outs() << llvm::formatv("{0,-28} {1,10:F6}", name.str(), value);
+    if (change != 0)
+      llvm::outs() << llvm::formatv("   {0:F3} of the change", value / change);
+    llvm::outs() << "\n";
   };
   llvm::outs() << llvm::formatv("{0,-28} {1,10:F6}\n", "loss as it is", result.begin)
                << llvm::formatv("{0,-28} {1,10:F6}\n", "loss compressed", result.end)
