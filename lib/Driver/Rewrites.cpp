@@ -38,8 +38,7 @@ static std::string getMethod(const CompressionOptions &options, const std::strin
   return !asked.empty() ? asked : (options.statistics.empty() ? otherwise : calibrated).str();
 }
 
-/// `25%` or `0.25` as 0.25; nothing for what is no number.
-static std::optional<double> getShare(StringRef text) {
+std::optional<double> getShare(StringRef text) {
   double share = 0, scale = text.consume_back("%") ? 100 : 1;
   return text.getAsDouble(share) ? std::nullopt : std::optional(share / scale);
 }

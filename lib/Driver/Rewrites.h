@@ -10,6 +10,9 @@
 
 namespace hone {
 
+/// `25%` or `0.25` as 0.25; nothing for what is no number.
+std::optional<double> getShare(llvm::StringRef text);
+
 /// Adds the pass that prunes as the options say, if they do. Fails as addRewrites does.
 llvm::LogicalResult addPruning(const CompressionOptions &options, mlir::OpPassManager &pm, mlir::Location loc);
 

@@ -25,7 +25,8 @@ how many tokens reach a loss:
 
 POINTS.jsonl has a JSON object a line, a measured loss: {"kind": "structured", "parameters": N0, "rate": 0.25,
 "tokens": D, "dense_loss": L0, "loss": L}, where N0 and L0 are those of the model before pruning. Kinds are names. Exponents
-that the points do not tell apart (gamma of one rate, delta of one model) are 0.
+that the points do not tell apart (gamma of one rate, delta of one model) are 0. 'hone plan --probe MODEL.onnx' of the compiler measures
+points ('hone plan --probe --help').
 
 options
   --target-loss L    how many tokens reach this loss, at each rate

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <set>
 
 namespace hone::plan {
@@ -126,6 +127,56 @@ absl::StatusOr<std::vector<KindPlan>> makePlan(const LossPoints &points, const Q
     plans.push_back(std::move(plan));
   }
   return plans;
+}
+
+/// The largest rate of a kind that was asked about and reaches the target, or nothing.
+static std::optional<Choice> chooseOfKind(const KindPlan &plan, double target) {
+  std::optional<Choice> choice;
+  for (const RatePlan &rate : plan.rates)
+    if (rate.loss->value <= target && (!choice || rate.rate > choice->rate))
+      choice = Choice{plan.kind, rate.rate, *rate.loss, rate.isBeyond};
+  return choice;
+}
+
+/// The rate between those of the points at which the law says the target, with what it says of it; nothing where that is none.
+static absl::StatusOr<std::optional<Choice>> chooseBetween(const KindPlan &plan, const LossPoints &points,
+                                                           Question question) {
+  double least = INFINITY, most = 0;
+  for (const RatePlan &rate : plan.rates) {
+    least = std::min(least, rate.rate);
+    most = std::max(most, rate.rate);
+  }
+  if (!plan.bestRate || plan.bestRate->value <= least || plan.bestRate->value >= most)
+    return std::nullopt;
+  question.rates = {plan.bestRate->value};
+  HONE_ASSIGN_OR_RETURN(std::vector<KindPlan> plans, makePlan({{plan.kind, points.at(plan.kind)}}, question));
+  const RatePlan &rate = plans.front().rates.front();
+  return Choice{plan.kind, rate.rate, *rate.loss, rate.isBeyond};
+}
+
+absl::StatusOr<Choice> chooseRate(const LossPoints &points, Question question) {
+  question.rates.clear();
+  HONE_ASSIGN_OR_RETURN(std::vector<KindPlan> plans, makePlan(points, question));
+  std::optional<Choice> best;
+  double leastLoss = INFINITY;
+  for (const KindPlan &plan : plans) {
+    for (const RatePlan &rate : plan.rates)
+      leastLoss = std::min(leastLoss, rate.loss->value);
+    HONE_ASSIGN_OR_RETURN(std::optional<Choice> choice, chooseBetween(plan, points, question));
+    if (!choice)
+      choice = chooseOfKind(plan, *question.targetLoss);
+    if (choice && (!best || choice->rate > best->rate))
+      best = choice;
+  }
+  if (best)
+    return *best;
+  char message[256];
+  std::snprintf(
+      message, sizeof message,
+      "no rate of the points reaches a loss of %.6g after %.6g tokens; the least loss that the law gives for one "
+      "is %.4g",
+      *question.targetLoss, *question.budget, leastLoss);
+  return io::invalid(message);
 }
 
 } // namespace hone::plan

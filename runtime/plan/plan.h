@@ -47,6 +47,18 @@ struct KindPlan {
 /// Fits a law to each kind and answers the question. Fails where a kind has too few points.
 absl::StatusOr<std::vector<KindPlan>> makePlan(const LossPoints &points, const Question &question);
 
+/// A kind and a rate of it, and its loss after the budget.
+struct Choice {
+  std::string kind;
+  double rate = 0;
+  Estimate loss;
+  bool isBeyond = false; // RatePlan::isBeyond
+};
+
+/// Of all kinds, the largest rate that reaches the target with the budget. Rates above those of the points are not chosen. Fails as
+/// makePlan does, and where no rate of the points reaches the target, with the least loss that one reaches.
+absl::StatusOr<Choice> chooseRate(const LossPoints &points, Question question);
+
 } // namespace hone::plan
 
 #endif // HONE_RUNTIME_PLAN_PLAN_H

@@ -19,22 +19,32 @@ struct PruningOptions {
   PruneNmOptions nm;
 
   bool isStructured() const { return pattern == "structured"; }
+  bool isPlanned() const { return pattern == "auto"; } // of `hone tune`, which replaces it
   bool isAsked() const { return !pattern.empty(); }
 
   void declare(OptionSet &set) {
-    auto structured = [this] { return isStructured(); };
-    set.add("prune", pattern, "N:M|structured",
+    declare(set, "N:M|structured",
             "Keep N of every M neighbouring inputs of weights, 2:4 for instance, and make the others 0; or "
             "'structured': make the model smaller by --sparsity");
+  }
+
+  /// With other values and help of --prune.
+  void declare(OptionSet &set, llvm::StringRef values, llvm::StringRef help) {
+    declarePattern(set, values, help);
+    set.add("sparsity", sparsity, "PERCENT%", "Share of all parameters that goes with --prune=structured")
+        .needs("--prune=structured", [this] { return isStructured(); });
+  }
+
+  /// Without --sparsity.
+  void declarePattern(OptionSet &set, llvm::StringRef values, llvm::StringRef help) {
+    set.add("prune", pattern, values, help);
     set.add("prune-method", method, "METHOD",
             "How --prune chooses them: magnitude, wanda or sparsegpt, and with 'structured' magnitude, energy or "
             "obs (default: sparsegpt or obs with --calibration, else magnitude)")
         .needs("--prune", [this] { return isAsked(); });
-    set.add("sparsity", sparsity, "PERCENT%", "Share of all parameters that goes with --prune=structured")
-        .needs("--prune=structured", structured);
     set.add("prune-parts", parts, "PARTS",
             "What goes with --prune=structured: channels, heads or both, or layers (default: channels)")
-        .needs("--prune=structured", structured);
+        .needs("--prune=structured", [this] { return isStructured() || isPlanned(); });
   }
 
   void declareOutputs(OptionSet &set) {

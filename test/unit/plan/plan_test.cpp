@@ -91,5 +91,37 @@ TEST(Plan, NamesTheKindThatCannotBeFitted) {
             "kind '2:4': expected at least 4 points to fit, but got 1");
 }
 
+Question goalOf(double rate, double tokens) {
+  Question question = questionOf(1e8);
+  question.targetLoss = knownLaw().lossOf({1e8, rate, question.denseLoss}, tokens);
+  question.budget = tokens;
+  return question;
+}
+
+TEST(ChooseRate, FindsTheLargestThatReachesTheTarget) {
+  LossPoints points = {{"structured", pointsOf(knownLaw(), kModels, kRates, kBudgets)},
+                       {"2:4", pointsOf(knownLaw(), kModels, {0.2}, kBudgets)}};
+  absl::StatusOr<Choice> choice = chooseRate(points, goalOf(0.3, 5e6));
+  ASSERT_TRUE(choice.ok()) << choice.status();
+  EXPECT_EQ(choice->kind, "structured");
+  EXPECT_NEAR(choice->rate, 0.3, 1e-3);
+  EXPECT_NEAR(choice->loss.value, *goalOf(0.3, 5e6).targetLoss, 1e-3);
+  EXPECT_FALSE(choice->isBeyond);
+}
+
+TEST(ChooseRate, TakesNoRateBeyondThePoints) {
+  LossPoints points = {{"structured", pointsOf(knownLaw(), kModels, kRates, kBudgets)}};
+  EXPECT_DOUBLE_EQ(chooseRate(points, goalOf(0.9, 5e6))->rate, kRates.back());
+  EXPECT_TRUE(io::messageOf(chooseRate(points, goalOf(0.05, 5e6)).status())
+                  .starts_with("no rate of the points reaches a loss"));
+}
+
+TEST(ChooseRate, TakesAPatternOfOneRate) {
+  LossPoints points = {{"structured", pointsOf(knownLaw(), kModels, {0.1, 0.15, 0.2}, kBudgets)},
+                       {"2:4", pointsOf(knownLaw(), kModels, {0.5}, kBudgets)}};
+  EXPECT_EQ(chooseRate(points, goalOf(0.6, 5e6))->kind, "2:4");
+  EXPECT_EQ(chooseRate(points, goalOf(0.17, 5e6))->kind, "structured");
+}
+
 } // namespace
 } // namespace hone::plan

@@ -1,0 +1,73 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ModelFolder.h"
+
+#include "FlagChecks.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+#include <algorithm>
+#include <filesystem>
+
+using namespace mlir;
+namespace fs = std::filesystem;
+
+namespace hone {
+
+bool isModelFolder(StringRef path) {
+  std::error_code error;
+  StringRef name = path.rtrim('/');
+  bool isNamedAsFile = llvm::any_of(ArrayRef<StringRef>{".hone", ".onnx", ".mlir", ".mlirbc"},
+                                    [&](StringRef end) { return name.ends_with(end); });
+  return !isNamedAsFile && fs::is_directory(path.str(), error) &&
+         !fs::exists(fs::path(path.str()) / "manifest.json", error);
+}
+
+/// Names of the files that end in .onnx.
+static std::vector<std::string> listModels(const fs::path &folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    if (entry->path().extension() == ".onnx")
+      names.push_back(entry->path().filename().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+LogicalResult findModel(std::string &model) {
+  if (!isModelFolder(model))
+    return success();
+  for (const fs::path &folder : {fs::path(model), fs::path(model) / "onnx"}) {
+    std::vector<std::string> names = listModels(folder);
+    if (names.empty())
+      continue;
+    bool hasUsual = llvm::is_contained(names, "model.onnx");
+    if (!hasUsual && names.size() > 1)
+      return failure(0 != fail("expected one model in the folder '" + folder.string() + "', but it has " +
+                               llvm::join(names, ", ") + "; name one of them"));
+    model = (folder / (hasUsual ? "model.onnx" : names.front())).string();
+    return success();
+  }
+  return failure(
+      0 != fail("no model in the folder '" + model + "'; expected a file that ends in .onnx, there or in 'onnx'"));
+}
+
+LogicalResult findModel(std::string &model, std::string &tokenizer, std::string &output) {
+  if (!isModelFolder(model))
+    return success();
+  fs::path folder = fs::path(model).lexically_normal();
+  if (!folder.has_filename()) // of a slash at the end
+    folder = folder.parent_path();
+  std::error_code error;
+  if (fs::path found = folder / "tokenizer.json"; tokenizer.empty() && fs::is_regular_file(found, error))
+    tokenizer = found.string();
+  if (output.empty()) {
+    fs::path name = folder.filename();
+    bool isNamed = !name.empty() && name != "." && name != "..";
+    output = isNamed ? name.string() + ".hone" : "model.hone";
+  }
+  return findModel(model);
+}
+
+} // namespace hone

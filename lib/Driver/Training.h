@@ -1,0 +1,67 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How commands train a model on (docs/training.md): their options, and the artefact that takes the steps.
+
+#ifndef HONE_LIB_DRIVER_TRAINING_H
+#define HONE_LIB_DRIVER_TRAINING_H
+
+#include "Compiler.h"
+#include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/cli/tune.h"
+#include "hone/io/temporary.h"
+
+namespace hone {
+
+struct TrainingOptions {
+  std::vector<std::string> data, valid; // files of tokens or text
+  std::string tokenizer;
+  int64_t context = 512, batch = 8;
+  std::string optimizer = "adamw", schedule = "cosine";
+  std::optional<double> learningRate, weightDecay, clipNorm, momentum, beta1, beta2, epsilon;
+  std::optional<int64_t> warmup, threads, seed;
+  bool keepZeros = false;
+
+  void declareData(OptionSet &set, llvm::StringRef validHelp);
+  void declareWindows(OptionSet &set);
+  void declareOptimizer(OptionSet &set);
+
+  /// The files that are read.
+  std::vector<std::string> listFiles() const;
+  int64_t tokensPerStep() const { return context * batch; }
+
+  /// Of so many steps, with nothing written beside.
+  cli::TuningOptions getTuning(int64_t steps) const;
+  AddOptimizerOptions getOptimizer() const;
+  /// All that the bits of a training follow from, but for threads: `model` is a fingerprint.
+  std::string describeRun(llvm::StringRef model, const cli::TuningData &tokens, int64_t steps) const;
+};
+
+/// What the files of the options have.
+struct TrainingData {
+  cli::TuningData tokens;
+  std::optional<cli::TuningData> valid;
+
+  static absl::StatusOr<TrainingData> read(const TrainingOptions &options);
+  const cli::TuningData *getValid() const { return valid ? &*valid : nullptr; }
+};
+
+/// An artefact with the entry @train_step, and the model that it is of.
+struct TrainingStep {
+  std::string artefact, fingerprint;
+  int64_t parameters = 0; // elements of listTrained()
+};
+
+/// The floats that the functions of `module` read.
+std::vector<ParamOp> listTrained(mlir::ModuleOp module);
+
+/// Compiles the model of `compile`, with its rewrites, into `folder`. `compile.rewrite` sees what becomes the step.
+llvm::FailureOr<TrainingStep> compileTrainingStep(CompileOptions compile, const TrainingOptions &options,
+                                                  const io::TemporaryPath &folder, mlir::MLIRContext *context);
+
+/// The loss of the model as it is on the validation data, in nats a token.
+absl::StatusOr<double> measureLoss(const TrainingStep &step, const TrainingOptions &options, const TrainingData &data);
+
+} // namespace hone
+
+#endif // HONE_LIB_DRIVER_TRAINING_H
