@@ -7,6 +7,7 @@
 #include "hone/cli/calibrate.h"
 #include "Command.h"
 #include "Compiler.h"
+#include "ModelFolder.h"
 #include "Options/Progress.h"
 #include "Pqi.h"
 #include "hone/Artefact/Artefact.h"
@@ -65,7 +66,7 @@ struct Tokens {
 } // namespace
 
 CalibrateOptions::CalibrateOptions(OptionSet &set) {
-  set.addInput(compile.input, "MODEL.onnx|.mlir|.mlirbc");
+  set.addInput(compile.input, "MODEL.onnx|.mlir|.mlirbc|FOLDER");
   set.add("tokens", tokens, "FILE.npy", "Token ids to run the model on: uint16, int32 or int64, of shape [n]")
       .required();
   set.add("o", output, "FILE.safetensors", "Write the statistics to FILE").required();
@@ -213,6 +214,8 @@ static LogicalResult calibrate(const CalibrateOptions &options, MLIRContext *con
 }
 
 static int runCalibrate(CalibrateOptions &options) {
+  if (failed(findModel(options.compile.input)))
+    return 1;
   options.compile.reading.limitProcess();
   options.progress.apply();
   return withContext(options.compile.input, [&](MLIRContext &context) { return calibrate(options, &context); });

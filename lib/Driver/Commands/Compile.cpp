@@ -5,6 +5,7 @@
 
 #include "Command.h"
 #include "CompileReport.h"
+#include "ModelFolder.h"
 #include "Options/Progress.h"
 
 using namespace mlir;
@@ -14,7 +15,7 @@ namespace hone {
 namespace {
 struct CompileCommandOptions {
   explicit CompileCommandOptions(OptionSet &set) {
-    set.addInput(compile.input, "MODEL.onnx|.mlir|.mlirbc");
+    set.addInput(compile.input, "MODEL.onnx|.mlir|.mlirbc|FOLDER");
     compile.target.declare(set);
     compile.compression.declare(set);
     compile.compression.declareForms(set);
@@ -56,7 +57,11 @@ static LogicalResult printPipeline(const CompileOptions &options, MLIRContext &c
 
 static int runCompile(CompileCommandOptions &options) {
   CompileOptions &compile = options.compile;
-  if (compile.outputs.path.empty() && compile.phases.stopAfter.empty())
+  bool makesArtefact = compile.phases.stopAfter.empty();
+  std::string unused = "-";
+  if (failed(findModel(compile.input, compile.outputs.tokenizer, makesArtefact ? compile.outputs.path : unused)))
+    return 1;
+  if (compile.outputs.path.empty() && makesArtefact)
     compile.outputs.path = replaceEnding(compile.input, "hone");
   compile.reading.limitProcess();
   options.progress.apply();

@@ -6,6 +6,7 @@
 #include "hone/Export/Export.h"
 #include "Command.h"
 #include "CompileReport.h"
+#include "ModelFolder.h"
 #include "Options/Progress.h"
 #include "Outputs.h"
 #include "hone/Dialect/Hone/Report.h"
@@ -17,7 +18,7 @@ namespace hone {
 namespace {
 struct ExportOptions {
   explicit ExportOptions(OptionSet &set) {
-    set.addInput(compile.input, "MODEL.mlir|.mlirbc|.onnx");
+    set.addInput(compile.input, "MODEL.mlir|.mlirbc|.onnx|FOLDER");
     set.add("o", compile.outputs.path, "FILE",
             "Write to FILE (default: the model's name with .onnx; of an ONNX file, with .rewritten.onnx)");
     compile.compression.declare(set);
@@ -66,6 +67,8 @@ static LogicalResult exportModel(ExportOptions &options, MLIRContext &context) {
 }
 
 static int runExport(ExportOptions &options) {
+  if (failed(findModel(options.compile.input)))
+    return 1;
   options.compile.reading.limitProcess();
   options.progress.apply();
   options.report.summary = !options.progress.quiet;

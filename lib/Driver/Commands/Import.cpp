@@ -6,6 +6,7 @@
 #include "Command.h"
 #include "Compiler.h"
 #include "ExternalFiles.h"
+#include "ModelFolder.h"
 #include "Outputs.h"
 
 using namespace mlir;
@@ -15,7 +16,7 @@ namespace hone {
 namespace {
 struct ImportOptions {
   explicit ImportOptions(OptionSet &set) {
-    set.addInput(compile.input, "MODEL.onnx");
+    set.addInput(compile.input, "MODEL.onnx|FOLDER");
     set.add("o", compile.outputs.path, "FILE", "Write to FILE (.mlir or .mlirbc; default: standard output)");
     compile.reading.declare(set);
   }
@@ -25,6 +26,8 @@ struct ImportOptions {
 } // namespace
 
 static int runImport(ImportOptions &options) {
+  if (failed(findModel(options.compile.input)))
+    return 1;
   CompileOptions &compile = options.compile;
   compile.reading.limitProcess();
   if (compile.outputs.path.empty())

@@ -6,6 +6,7 @@
 #include "Command.h"
 #include "Compiler.h"
 #include "Masks.h"
+#include "ModelFolder.h"
 #include "hone/Conversion/Passes.h"
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneOps.h"
@@ -28,7 +29,7 @@ namespace hone {
 namespace {
 struct InspectOptions {
   explicit InspectOptions(OptionSet &set) {
-    set.addInput(input, "MODEL.onnx|.mlir|.mlirbc|.hone");
+    set.addInput(input, "MODEL.onnx|.mlir|.mlirbc|.hone|FOLDER");
     set.add("json", json, "Print JSON");
     masks.declare(set);
     reading.declare(set);
@@ -213,6 +214,8 @@ static LogicalResult inspectModel(StringRef path, bool asJson, const ReadOptions
 }
 
 static int runInspect(InspectOptions &options) {
+  if (failed(findModel(options.input)))
+    return 1;
   options.reading.limitProcess();
   return withContext(options.input, [&](MLIRContext &context) {
     return options.masks.masks ? inspectMasks(options.input, options.masks, options.reading, &context)
@@ -223,7 +226,7 @@ static int runInspect(InspectOptions &options) {
 /// The runtime inspects artefacts, but for masks, which need encodings.
 static bool isForRuntime(ArrayRef<std::string> words) {
   auto isArtefact = [](const std::string &word) {
-    return llvm::sys::fs::is_directory(word) || StringRef(word).ends_with(".hone");
+    return (llvm::sys::fs::is_directory(word) && !isModelFolder(word)) || StringRef(word).ends_with(".hone");
   };
   auto asksForMasks = [](StringRef word) { return word == "--masks" || word == "-masks"; };
   return llvm::any_of(words, isArtefact) && llvm::none_of(words, asksForMasks);
