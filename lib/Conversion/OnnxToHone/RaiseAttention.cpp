@@ -178,7 +178,11 @@ LogicalResult AttentionRaiser::raiseOperator(Operation *op) {
     if (!op->getResult(i).use_empty())
       return refuse(op, "its logits are used");
   double softcap = getReal(op, "softcap", 0);
-  bool isCausal = getInteger(op, "is_causal", 0) != 0;
+  // Without a cache, positions are those of the queries: a window that reaches no later key is causal.
+  int64_t left = getInteger(op, "left_window_size", -1), right = getInteger(op, "right_window_size", -1);
+  bool isCausal = getInteger(op, "is_causal", 0) != 0 || right == 0;
+  if (!isCausal && (left >= 0 || right >= 0))
+    return refuse(op, "its window reaches later keys");
   if (softcap != 0 && (bias || isCausal))
     return refuse(op, "it caps logits after masking them");
   auto queryShape = analysis.getShape(query), keyShape = analysis.getShape(key);
@@ -224,7 +228,8 @@ LogicalResult AttentionRaiser::raiseOperator(Operation *op) {
   parts.query = query;
   parts.key = buildHeadRows(k, b, op->getLoc());
   parts.value = buildHeadRows(v, b, op->getLoc());
-  parts.pattern = CausalAttr::get(b.getContext());
+  parts.pattern = left < 0 ? AttentionPatternInterface(CausalAttr::get(b.getContext()))
+                           : AttentionPatternInterface(SlidingAttr::get(b.getContext(), left + 1));
   parts.scale = static_cast<float>(scale);
   parts.type = cast<RankedTensorType>(op->getResult(0).getType());
   Value attention = AttentionOp::create(b, op->getLoc(), parts).getResult();

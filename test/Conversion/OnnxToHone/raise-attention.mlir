@@ -103,6 +103,25 @@ func.func @operator(%q: tensor<1x4x8x16xf32>, %k: tensor<1x4x8x16xf32>, %v: tens
 
 // -----
 
+// Windows of opset 25: one that reaches no later key slides, another one is no pattern and stays.
+// CHECK-LABEL: @windows
+// CHECK: hone.attention %arg0, %arg1, %arg2 pattern(#hone.sliding<window = 3>)
+// CHECK: hone.attention %arg0, %arg1, %arg2 pattern(#hone.sliding<window = 2>)
+// CHECK: onnx.Attention{{.*}}left_window_size = 1 : i64, right_window_size = 2 : i64
+// CHECK: onnx.Attention{{.*}}right_window_size = 2 : i64
+// CHECK: hone.attention %arg0, %arg1, %arg2 pattern(#hone.causal)
+func.func @windows(%q: tensor<1x4x8x16xf32>, %k: tensor<1x4x8x16xf32>, %v: tensor<1x4x8x16xf32>)
+    -> (tensor<1x4x8x16xf32>, tensor<1x4x8x16xf32>, tensor<1x4x8x16xf32>, tensor<1x4x8x16xf32>, tensor<1x4x8x16xf32>) {
+  %0 = "onnx.Attention"(%q, %k, %v) {is_causal = 1 : i64, left_window_size = 2 : i64} : (tensor<1x4x8x16xf32>, tensor<1x4x8x16xf32>, tensor<1x4x8x16xf32>) -> tensor<1x4x8x16xf32>
+  %1 = "onnx.Attention"(%q, %k, %v) {left_window_size = 1 : i64, right_window_size = 0 : i64} : (tensor<1x4x8x16xf32>, tensor<1x4x8x16xf32>, tensor<1x4x8x16xf32>) -> tensor<1x4x8x16xf32>
+  %2 = "onnx.Attention"(%q, %k, %v) {left_window_size = 1 : i64, right_window_size = 2 : i64} : (tensor<1x4x8x16xf32>, tensor<1x4x8x16xf32>, tensor<1x4x8x16xf32>) -> tensor<1x4x8x16xf32>
+  %3 = "onnx.Attention"(%q, %k, %v) {right_window_size = 2 : i64} : (tensor<1x4x8x16xf32>, tensor<1x4x8x16xf32>, tensor<1x4x8x16xf32>) -> tensor<1x4x8x16xf32>
+  %4 = "onnx.Attention"(%q, %k, %v) {is_causal = 1 : i64, right_window_size = 2 : i64} : (tensor<1x4x8x16xf32>, tensor<1x4x8x16xf32>, tensor<1x4x8x16xf32>) -> tensor<1x4x8x16xf32>
+  return %0, %1, %2, %3, %4 : tensor<1x4x8x16xf32>, tensor<1x4x8x16xf32>, tensor<1x4x8x16xf32>, tensor<1x4x8x16xf32>, tensor<1x4x8x16xf32>
+}
+
+// -----
+
 // Weights that are used twice, and logits multiplied by a tensor, are not raised.
 // CHECK-LABEL: @weights_are_used
 // CHECK-NOT: hone.attention
