@@ -75,6 +75,8 @@ public:
 
   Builder b;
   IndexMath math;
+  /// Whether what is lowered is in a branch that is never taken, for its types.
+  bool isDraft = false;
 
 private:
   LogicalResult lowerOperation(Operation *op);
@@ -225,7 +227,8 @@ void addQuantizeLowerings(LoweringTable &table);
 void addSortLowerings(LoweringTable &table);
 void addShapeLowerings(LoweringTable &table);
 void addAssembleLowerings(LoweringTable &table);
-void addControlLowerings(LoweringTable &table);
+void addBranchLowerings(LoweringTable &table);
+void addLoopLowerings(LoweringTable &table);
 void addIndexingLowerings(LoweringTable &table);
 void addPadLowerings(LoweringTable &table);
 void addScatterLowerings(LoweringTable &table);

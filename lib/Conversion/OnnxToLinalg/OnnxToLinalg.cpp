@@ -30,8 +30,8 @@ const LoweringTable &getLoweringTable() {
     addAssembleLowerings(rows);
     addAttentionLowerings(rows);
     addBlockQuantizedLowerings(rows);
+    addBranchLowerings(rows);
     addCastLowerings(rows);
-    addControlLowerings(rows);
     addConvLowerings(rows);
     addEinsumLowerings(rows);
     addFourierLowerings(rows);
@@ -39,6 +39,7 @@ const LoweringTable &getLoweringTable() {
     addIndexingLowerings(rows);
     addLinearLowerings(rows);
     addLogicLowerings(rows);
+    addLoopLowerings(rows);
     addMathLowerings(rows);
     addMicrosoftAttentionLowerings(rows);
     addMoeLowerings(rows);

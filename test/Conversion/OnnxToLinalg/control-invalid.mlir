@@ -47,3 +47,19 @@ func.func @scan_inputs(%x: tensor<2xf32>) -> tensor<2xf32> {
   }) {num_scan_inputs = 2 : i64, onnx.regions = ["body"]} : (tensor<2xf32>) -> tensor<2xf32>
   return %r : tensor<2xf32>
 }
+
+// -----
+
+func.func @nested_drafts(%x: tensor<2x3xf32>) -> tensor<*xf32> {
+  %r = "onnx.Scan"(%x) ({
+  ^bb0(%row: tensor<3xf32>):
+    // expected-error @below {{unsupported loop inside of a loop, both of which collect values whose rank the file does not say; supported: one of them}}
+    %inner = "onnx.Scan"(%row) ({
+    ^bb0(%one: tensor<f32>):
+      %same = "onnx.Identity"(%one) : (tensor<f32>) -> tensor<*xf32>
+      "onnx.Yield"(%same) : (tensor<*xf32>) -> ()
+    }) {num_scan_inputs = 1 : i64, onnx.regions = ["body"]} : (tensor<3xf32>) -> tensor<*xf32>
+    "onnx.Yield"(%inner) : (tensor<*xf32>) -> ()
+  }) {num_scan_inputs = 1 : i64, onnx.regions = ["body"]} : (tensor<2x3xf32>) -> tensor<*xf32>
+  return %r : tensor<*xf32>
+}

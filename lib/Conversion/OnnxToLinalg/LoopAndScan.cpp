@@ -1,120 +1,18 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// If, Loop and Scan. Bodies are lowered in place, so that they see the values around them; what leaves a body has the
-// static sizes that hold on every way out of it.
+// Loop and Scan. Bodies are lowered in place, so that they see the values around them; what leaves a body has the static sizes that hold
+// after every iteration.
 
 #include "Indices.h"
 #include "ScanOutput.h"
+#include "Subgraphs.h"
+
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 
 namespace hone::lowering {
-
-static Region *getRegion(Operation *op, StringRef name) {
-  auto names = op->getAttrOfType<ArrayAttr>(onnxir::kRegionsAttr);
-  for (auto [i, attr] : llvm::enumerate(names ? names.getValue() : ArrayRef<Attribute>()))
-    if (auto string = dyn_cast<StringAttr>(attr); string && string.getValue() == name && i < op->getNumRegions())
-      return &op->getRegion(i);
-  return nullptr;
-}
-
-/// The subgraph `name`, which must have `inputs` inputs and at least `outputs` outputs.
-static FailureOr<Region *> requireRegion(Node &node, StringRef name, size_t inputs, size_t outputs) {
-  Region *region = getRegion(node.op, name);
-  if (!region || region->empty() || region->front().empty())
-    return node.fail() << "expected a subgraph '" << name << "'";
-  Block &block = region->front();
-  if (block.getNumArguments() != inputs || block.back().getNumOperands() < outputs)
-    return node.fail() << "expected subgraph '" << name << "' to have " << inputs << " inputs and at least " << outputs
-                       << " outputs, but got " << block.getNumArguments() << " and " << block.back().getNumOperands();
-  return region;
-}
-
-//===----------------------------------------------------------------------===//
-// If
-//===----------------------------------------------------------------------===//
-
-/// The type that both values have: sizes are fixed where they agree. Null if element types or ranks differ.
-static RankedTensorType joinTypes(Value lhs, Value rhs) {
-  auto left = dyn_cast<RankedTensorType>(lhs.getType()), right = dyn_cast<RankedTensorType>(rhs.getType());
-  if (!left || !right || left.getRank() != right.getRank() || left.getElementType() != right.getElementType())
-    return {};
-  SmallVector<int64_t> shape;
-  for (auto [l, r] : llvm::zip(left.getShape(), right.getShape()))
-    shape.push_back(l == r ? l : ShapedType::kDynamic);
-  return RankedTensorType::get(shape, left.getElementType());
-}
-
-static void yieldAs(Node &node, Block &block, ArrayRef<Value> values, ArrayRef<Type> types) {
-  OpBuilder::InsertionGuard guard(node.b);
-  node.b.setInsertionPointToEnd(&block);
-  SmallVector<Value> casts;
-  for (auto [value, type] : llvm::zip(values, types))
-    casts.push_back(value.getType() == type ? value : tensor::CastOp::create(node.b, type, value).getResult());
-  scf::YieldOp::create(node.b, casts);
-}
-
-/// Sizes of a result that both branches make of the same values outside stay those values.
-static void joinSizes(Node &node, Value result, ArrayRef<Size> left, ArrayRef<Size> right) {
-  SmallVector<Size> sizes = node.sizes(result);
-  for (auto [size, l, r] : llvm::zip(sizes, left, right)) {
-    auto outerLeft = node.math.hoist(l, result.getDefiningOp()),
-         outerRight = node.math.hoist(r, result.getDefiningOp());
-    if (outerLeft && outerRight && node.math.equal(*outerLeft, *outerRight))
-      size = *outerLeft;
-  }
-  node.lowerer.setSizes(result, sizes);
-}
-
-static FailureOr<SmallVector<Value>> lowerBranch(Node &node, Region &from, Region &into) {
-  OpBuilder::InsertionGuard guard(node.b);
-  node.b.createBlock(&into);
-  return node.lowerer.inlineRegion(from, {});
-}
-
-static LogicalResult lowerIf(Node &node) {
-  auto thenRegion = requireRegion(node, "then_branch", 0, node.results());
-  auto elseRegion = requireRegion(node, "else_branch", 0, node.results());
-  auto condition = getScalar(node, 0);
-  if (failed(thenRegion) || failed(elseRegion) || failed(condition))
-    return failure();
-  if (auto taken = node.math.decide(*condition)) {
-    auto values = node.lowerer.inlineRegion(*taken ? **thenRegion : **elseRegion, {});
-    if (failed(values))
-      return failure();
-    for (unsigned i = 0; i < node.results(); ++i)
-      node.set(i, (*values)[i]);
-    return success();
-  }
-  // The types of the results are known only once both branches are lowered.
-  auto draft = scf::IfOp::create(node.b, TypeRange(), *condition, /*addThenBlock=*/false, /*addElseBlock=*/false);
-  auto left = lowerBranch(node, **thenRegion, draft.getThenRegion());
-  auto right = failed(left) ? left : lowerBranch(node, **elseRegion, draft.getElseRegion());
-  if (failed(left) || failed(right))
-    return failure();
-  SmallVector<Type> types;
-  for (unsigned i = 0; i < node.results(); ++i) {
-    RankedTensorType type = joinTypes((*left)[i], (*right)[i]);
-    if (!type)
-      return node.fail() << "expected both branches to give result " << i << " one element type and rank, but got "
-                         << (*left)[i].getType() << " and " << (*right)[i].getType();
-    types.push_back(type);
-  }
-  left->truncate(types.size());
-  right->truncate(types.size());
-  yieldAs(node, draft.getThenRegion().front(), *left, types);
-  yieldAs(node, draft.getElseRegion().front(), *right, types);
-  auto result = scf::IfOp::create(node.b, types, *condition, false, false);
-  result.getThenRegion().takeBody(draft.getThenRegion());
-  result.getElseRegion().takeBody(draft.getElseRegion());
-  draft.erase();
-  for (unsigned i = 0; i < node.results(); ++i) {
-    joinSizes(node, result.getResult(i), node.sizes((*left)[i]), node.sizes((*right)[i]));
-    node.set(i, result.getResult(i));
-  }
-  return success();
-}
 
 //===----------------------------------------------------------------------===//
 // Bodies of loops
@@ -154,10 +52,58 @@ static Type getCarriedType(Value initial, Value argument, Value yielded) {
   return RankedTensorType::get(shape, type.getElementType());
 }
 
-/// Gives the carried values the types that they have in every iteration, and the collected ones room.
-static LogicalResult prepareBody(LoopBody &body, unsigned leadingArguments, std::optional<Size> trips) {
+/// The inputs of the subgraph in one iteration.
+using Arguments = llvm::function_ref<SmallVector<Value>(Value iteration, Value condition, ValueRange states)>;
+
+/// The types that values have where the file does not say it: of a draft of the body, in a branch that is never taken. Their sizes may
+/// differ from those in the loop. A draft has no drafts of its own, or their number would double with each loop around another.
+static FailureOr<SmallVector<Type>> draftTypes(LoopBody &body, Arguments getArguments) {
   Node &node = body.node;
-  size_t carried = body.initial.size();
+  Builder &b = node.b;
+  if (node.lowerer.isDraft)
+    return node.fail()
+           << "unsupported loop inside of a loop, both of which collect values whose rank the file does not "
+              "say; supported: one of them";
+  llvm::SaveAndRestore drafts(node.lowerer.isDraft, true);
+  auto branch = scf::IfOp::create(b, arith::ConstantOp::create(b, b.getBoolAttr(false)), /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  IndexMath::RegionScope scope(node.math);
+  b.setInsertionPointToStart(branch.thenBlock());
+  Value zero = arith::ConstantIndexOp::create(b, 0), yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
+  // In the loop, a size that is not in the type is not known.
+  auto states = llvm::map_to_vector(
+      body.initial, [&](Value value) -> Value { return tensor::CastOp::create(b, value.getType(), value); });
+  auto values = node.lowerer.inlineRegion(body.region, getArguments(zero, yes, states));
+  if (failed(values))
+    return failure();
+  b.setLoc(node.op->getLoc());
+  return llvm::map_to_vector(*values, [](Value value) -> Type {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!type)
+      return value.getType();
+    return RankedTensorType::get(SmallVector<int64_t>(type.getRank(), ShapedType::kDynamic), type.getElementType());
+  });
+}
+
+/// The types of the collected values, as the file says them where it does.
+static FailureOr<SmallVector<Type>> getCollectedTypes(LoopBody &body, Arguments getArguments) {
+  size_t first = body.leading + body.initial.size();
+  auto types = llvm::map_to_vector(body.yields().drop_front(first),
+                                   [](Value yielded) -> Type { return withoutSign(yielded.getType()); });
+  if (llvm::all_of(types, llvm::IsaPred<RankedTensorType>))
+    return types;
+  FailureOr<SmallVector<Type>> drafted = draftTypes(body, getArguments);
+  if (failed(drafted))
+    return failure();
+  for (auto [type, found] : llvm::zip(types, ArrayRef(*drafted).drop_front(first)))
+    type = isa<RankedTensorType>(type) ? type : found;
+  return types;
+}
+
+/// Gives the carried values the types that they have in every iteration, and the collected ones room.
+static LogicalResult prepareBody(LoopBody &body, unsigned leadingArguments, std::optional<Size> trips,
+                                 Arguments getArguments) {
+  Node &node = body.node;
   for (auto [i, value] : llvm::enumerate(body.initial)) {
     Type type =
         getCarriedType(value, body.region.front().getArgument(leadingArguments + i), body.yields()[body.leading + i]);
@@ -168,12 +114,14 @@ static LogicalResult prepareBody(LoopBody &body, unsigned leadingArguments, std:
       body.losesSizes = true;
     }
   }
-  for (Value yielded : body.yields().drop_front(body.leading + carried)) {
-    body.outputs.push_back(ScanOutput::create(node, withoutSign(yielded.getType()), trips));
+  FailureOr<SmallVector<Type>> types = getCollectedTypes(body, getArguments);
+  if (failed(types))
+    return failure();
+  for (Type type : *types) {
+    body.outputs.push_back(ScanOutput::create(node, type, trips));
     body.losesSizes |= body.outputs.back().grows;
     if (!body.outputs.back().initial)
-      return node.fail() << "unsupported collected value of type " << yielded.getType()
-                         << "; supported: tensors of known rank";
+      return node.fail() << "unsupported collected value of type " << type << "; supported: tensors";
   }
   return success();
 }
@@ -237,9 +185,6 @@ static void setLoopResults(LoopBody &body, ValueRange results, Size trips,
     if (count + i < node.results())
       node.set(count + i, arrange(i, output.finish(node, results[count + i], trips)));
 }
-
-/// The inputs of the subgraph in one iteration.
-using Arguments = llvm::function_ref<SmallVector<Value>(Value iteration, Value condition, ValueRange states)>;
 
 /// The condition that the body gives, as a scalar.
 static FailureOr<Value> getNextCondition(Node &node, Value condition) {
@@ -364,7 +309,7 @@ static LogicalResult buildLoop(LoopBody &body, std::optional<Size> limit, Value 
   auto keep = [](size_t, Value value) { return value; };
   if (limit && goesOn(block.back().getOperand(0), block)) {
     Size trips = node.math.select(condition, *limit, node.math.constant(0));
-    if (failed(prepareBody(body, 2, trips)))
+    if (failed(prepareBody(body, 2, trips, getArguments)))
       return failure();
     auto results = buildCounted(body, trips, getArguments);
     if (failed(results))
@@ -372,7 +317,7 @@ static LogicalResult buildLoop(LoopBody &body, std::optional<Size> limit, Value 
     setLoopResults(body, *results, trips, keep);
     return success();
   }
-  if (failed(prepareBody(body, 2, std::nullopt)))
+  if (failed(prepareBody(body, 2, std::nullopt, getArguments)))
     return failure();
   auto results = buildWhile(body, limit, condition, getArguments);
   if (failed(results))
@@ -383,7 +328,7 @@ static LogicalResult buildLoop(LoopBody &body, std::optional<Size> limit, Value 
 
 static LogicalResult lowerLoop(Node &node) {
   size_t states = node.inputs() < 2 ? 0 : node.inputs() - 2;
-  auto region = requireRegion(node, "body", 2 + states, 1 + states);
+  auto region = requireSubgraph(node, "body", 2 + states, 1 + states);
   if (failed(region))
     return failure();
   std::optional<Size> limit;
@@ -448,7 +393,7 @@ static LogicalResult lowerScan(Node &node) {
   int64_t scanned = node.integer("num_scan_inputs"), states = static_cast<int64_t>(node.inputs()) - scanned;
   if (scanned < 1 || states < 0)
     return node.fail() << "expected num_scan_inputs to be in [1, " << node.inputs() << "], but got " << scanned;
-  auto region = requireRegion(node, "body", node.inputs(), states);
+  auto region = requireSubgraph(node, "body", node.inputs(), states);
   if (failed(region))
     return failure();
   SmallVector<int64_t> axes;
@@ -465,7 +410,14 @@ static LogicalResult lowerScan(Node &node) {
   LoopBody body{node, **region, 0, {}, {}, {}, false};
   for (int64_t i = 0; i < states; ++i)
     body.initial.push_back(node.in(i));
-  if (failed(prepareBody(body, 0, trips)))
+  auto getArguments = [&](Value index, Value, ValueRange values) {
+    SmallVector<Value> arguments(values);
+    for (int64_t i = 0; i < scanned; ++i)
+      arguments.push_back(takeScanned(node, node.in(states + i), axes[i],
+                                      getEntry(node, "scan_input_directions", i) != 0, index, trips));
+    return arguments;
+  };
+  if (failed(prepareBody(body, 0, trips, getArguments)))
     return failure();
   SmallVector<int64_t> outputAxes;
   for (auto [i, output] : llvm::enumerate(body.outputs)) {
@@ -475,13 +427,7 @@ static LogicalResult lowerScan(Node &node) {
       return failure();
     outputAxes.push_back(*axis);
   }
-  auto results = buildCounted(body, trips, [&](Value index, Value, ValueRange values) {
-    SmallVector<Value> arguments(values);
-    for (int64_t i = 0; i < scanned; ++i)
-      arguments.push_back(takeScanned(node, node.in(states + i), axes[i],
-                                      getEntry(node, "scan_input_directions", i) != 0, index, trips));
-    return arguments;
-  });
+  auto results = buildCounted(body, trips, getArguments);
   if (failed(results))
     return failure();
   setLoopResults(body, *results, trips, [&](size_t i, Value collected) {
@@ -490,8 +436,7 @@ static LogicalResult lowerScan(Node &node) {
   return success();
 }
 
-void addControlLowerings(LoweringTable &table) {
-  table["onnx.If"] = lowerIf;
+void addLoopLowerings(LoweringTable &table) {
   table["onnx.Loop"] = lowerLoop;
   table["onnx.Scan"] = lowerScan;
 }
