@@ -97,6 +97,24 @@ static void giveDomains(GraphProto &graph) {
   }
 }
 
+/// libonnx infers the shapes of the operator's function without the default of its attribute, and fails.
+static void giveAxes(GraphProto &graph) {
+  for (NodeProto &node : *graph.mutable_node()) {
+    auto isAxes = [](const auto &attribute) { return attribute.name() == "axes"; };
+    if (node.domain().empty() && node.op_type() == "MeanVarianceNormalization" &&
+        llvm::none_of(node.attribute(), isAxes)) {
+      auto &axes = *node.add_attribute();
+      axes.set_name("axes");
+      axes.set_type(::onnx::AttributeProto::INTS);
+      for (int64_t axis : {0, 2, 3})
+        axes.add_ints(axis);
+    }
+    for (auto &attribute : *node.mutable_attribute())
+      if (attribute.has_g())
+        giveAxes(*attribute.mutable_g());
+  }
+}
+
 static bool isMicrosoft(const ::onnx::OperatorSetIdProto &opset) { return opset.domain() == "com.microsoft"; }
 
 /// Sees to it that operators have schemas: refuses opsets that have none, and adds com.microsoft.
@@ -221,6 +239,7 @@ OnnxFile readOnnxFile(StringRef path, const Limits &limits, Location loc) {
     if (model->functions_size() > 0)
       ::onnx::inliner::InlineLocalFunctions(*model);
     describeGraphs(model->graph(), file.descriptions);
+    giveAxes(*model->mutable_graph());
     inferShapes(*model);
   });
   if (prepared && succeeded(checkRanks(*model, loc))) // of what was inferred

@@ -161,8 +161,32 @@ def add_sums(cases):
     cases.add("flags", "MultiHeadAttention", [x, x, x, cases.real(24), np.array([[1, 1, 0], [1, 1, 1]], np.int32)], num_heads=2)
 
 
+def add_linear_attention(cases):
+    """Four query heads over two of keys and values, of 4 and 3 elements; keys have the norm 1 that delta rules want."""
+    query, value = cases.real(2, 5, 16), cases.real(2, 5, 6)
+    key = cases.real(2, 5, 2, 4)
+    key = (key / np.linalg.norm(key, axis=-1, keepdims=True)).reshape(2, 5, 8)
+    past = cases.real(2, 2, 4, 3)
+    decays = {"head": -np.abs(cases.real(2, 5, 2)), "key": -np.abs(cases.real(2, 5, 8))}
+    betas = {"head": np.abs(cases.real(2, 5, 2)) / 2, "all": np.abs(cases.real(2, 5, 1)) / 2}
+    heads = dict(q_num_heads=4, kv_num_heads=2, outputs=2)
+    cases.add("linear", "LinearAttention", [query, key, value], update_rule="linear", **heads)
+    cases.add("scale", "LinearAttention", [query, key, value, past], update_rule="linear", scale=0.3, **heads)
+    for name, decay in decays.items():
+        cases.add(f"gated/{name}", "LinearAttention", [query, key, value, past, decay], update_rule="gated", **heads)
+    for name, beta in betas.items():
+        cases.add(f"delta/{name}", "LinearAttention", [query, key, value, past, None, beta], update_rule="delta", **heads)
+        for rows, decay in decays.items():
+            cases.add(f"gated_delta/{rows}-{name}", "LinearAttention", [query, key, value, past, decay, beta], **heads)
+    a, b, bias, scale = cases.real(2, 5, 3), cases.real(2, 5, 3), cases.real(3), -np.abs(cases.real(3))
+    cases.add("decay", "LinearAttentionGate", [a, bias, scale], (1, 2))
+    cases.add("both", "LinearAttentionGate", [a, bias, scale, b], (1, 2), outputs=2)
+    for upper in (0, 1):
+        cases.add(f"upper{upper}", "Trilu", [cases.real(2, 4, 5), np.array(1, np.int64)], upper=upper)
+
+
 def collect():
     cases = Cases()
-    for family in (add_attention, add_embeddings, add_products, add_quantized, add_sums):
+    for family in (add_attention, add_embeddings, add_linear_attention, add_products, add_quantized, add_sums):
         family(cases)
     return cases.cases

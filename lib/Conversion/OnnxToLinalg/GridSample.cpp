@@ -1,9 +1,10 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// GridSample for any number of spatial dimensions: one interpolated element a grid point.
+// GridSample for any number of spatial dimensions: one interpolated element a grid point; and AffineGrid, which makes such grids.
 
 #include "Formula.h"
+#include "Indices.h"
 #include "Loops.h"
 
 using namespace mlir;
@@ -168,6 +169,66 @@ LogicalResult Sampler::lower() {
 
 static LogicalResult lowerGridSample(Node &node) { return Sampler(node).lower(); }
 
-void addGridSampleLowerings(LoweringTable &table) { table["onnx.GridSample"] = lowerGridSample; }
+//===----------------------------------------------------------------------===//
+// AffineGrid
+//===----------------------------------------------------------------------===//
+
+/// Where element `index` of `size` lies between -1 and 1, which are the centers of the first and the last one, or their outer borders.
+static Number getCoordinate(Builder &b, Value index, Value size, bool alignsCorners) {
+  Type f32 = b.getF32Type();
+  auto real = [&](Value x) {
+    return Number{&b, arith::SIToFPOp::create(b, f32, arith::IndexCastOp::create(b, b.getI64Type(), x))};
+  };
+  Number at = real(index), count = real(size);
+  if (!alignsCorners)
+    return (2.0 * at + 1.0) / count - 1.0;
+  Number spaces = count - 1.0;
+  return select(spaces > 0.0, 2.0 * at / spaces - 1.0, at.with(-1));
+}
+
+/// theta [N, d, d + 1], for d spatial dimensions, times the coordinates of each element and 1: [N, spatial..., d].
+static LogicalResult lowerAffineGrid(Node &node) {
+  auto wanted = getSizes(node, 1);
+  if (failed(wanted))
+    return failure();
+  auto dims = static_cast<int64_t>(wanted->size()) - 2;
+  if (dims != 2 && dims != 3)
+    return node.fail() << "expected 'size' to have four or five elements, but got " << wanted->size();
+  Builder &b = node.b;
+  Value theta = node.in(0);
+  if (node.rank(0) != 3 ||
+      failed(requireShape(node, theta, {wanted->front(), b.getIndexAttr(dims), b.getIndexAttr(dims + 1)}, "theta",
+                          "[N, dimensions, dimensions + 1]")))
+    return node.rank(0) == 3
+               ? failure()
+               : LogicalResult(node.fail() << "expected theta of three dimensions, but got " << theta.getType());
+  SmallVector<Size> sizes = {wanted->front()};
+  sizes.append(wanted->begin() + 2, wanted->end());
+  sizes.push_back(b.getIndexAttr(dims));
+  Type element = node.element(0), compute = b.getF32Type();
+  if (failed(node.lowerer.requireSizes(node.op, sizes, element)))
+    return failure();
+  SmallVector<Value> counts;
+  for (int64_t i = 0; i < dims; ++i)
+    counts.push_back(node.math.value(sizes[i + 1]));
+  bool alignsCorners = node.integer("align_corners") != 0;
+  node.set(0, node.generate(sizes, element, [&](Builder &inner, ValueRange at) -> Value {
+    auto read = [&](int64_t column) {
+      Value index = arith::ConstantIndexOp::create(inner, column);
+      Value found = tensor::ExtractOp::create(inner, theta, ValueRange{at[0], at[dims + 1], index});
+      return Number{&inner, convertFloat(inner, found, compute)};
+    };
+    Number sum = read(dims);
+    for (int64_t i = 0; i < dims; ++i) // theta names the last dimension first
+      sum = sum + read(dims - 1 - i) * getCoordinate(inner, at[i + 1], counts[i], alignsCorners);
+    return convertFloat(inner, sum.value, element);
+  }));
+  return success();
+}
+
+void addGridSampleLowerings(LoweringTable &table) {
+  table["onnx.GridSample"] = lowerGridSample;
+  table["onnx.AffineGrid"] = lowerAffineGrid;
+}
 
 } // namespace hone::lowering

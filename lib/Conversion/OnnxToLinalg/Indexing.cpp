@@ -275,6 +275,7 @@ void addIndexingLowerings(LoweringTable &table) {
   table["onnx.GatherND"] = lowerGatherND;
   table["onnx.OneHot"] = lowerOneHot;
   table["onnx.Trilu"] = lowerTrilu;
+  table["onnx.com.microsoft.Trilu"] = lowerTrilu;
 }
 
 } // namespace hone::lowering

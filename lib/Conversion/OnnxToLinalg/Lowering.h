@@ -220,6 +220,7 @@ void addMathLowerings(LoweringTable &table);
 void addLogicLowerings(LoweringTable &table);
 void addCastLowerings(LoweringTable &table);
 void addActivationLowerings(LoweringTable &table);
+void addNGramLowerings(LoweringTable &table);
 void addNonMaxSuppressionLowerings(LoweringTable &table);
 void addNormalizeLowerings(LoweringTable &table);
 void addSoftmaxLowerings(LoweringTable &table);
@@ -247,6 +248,7 @@ void addMoeLowerings(LoweringTable &table);
 void addMicrosoftAttentionLowerings(LoweringTable &table);
 void addAttentionLowerings(LoweringTable &table);
 void addRnnLowerings(LoweringTable &table);
+void addLinearAttentionLowerings(LoweringTable &table);
 void addGridSampleLowerings(LoweringTable &table);
 void addResizeLowerings(LoweringTable &table);
 

@@ -37,12 +37,14 @@ const LoweringTable &getLoweringTable() {
     addFourierLowerings(rows);
     addGridSampleLowerings(rows);
     addIndexingLowerings(rows);
+    addLinearAttentionLowerings(rows);
     addLinearLowerings(rows);
     addLogicLowerings(rows);
     addLoopLowerings(rows);
     addMathLowerings(rows);
     addMicrosoftAttentionLowerings(rows);
     addMoeLowerings(rows);
+    addNGramLowerings(rows);
     addNonMaxSuppressionLowerings(rows);
     addNormalizeLowerings(rows);
     addPadLowerings(rows);

@@ -158,6 +158,57 @@ static OpSchema makeRotaryEmbedding() {
   return schema;
 }
 
+/// The output has the width of all query heads, the state [batch, heads, key size, value size] those of a head.
+static void inferLinearAttention(InferenceContext &ctx) {
+  ::onnx::propagateElemTypeFromInputToOutput(ctx, 0, 0);
+  bool hasPast = ctx.getNumInputs() > 3 && ctx.getInputType(3);
+  if (ctx.getNumOutputs() > 1)
+    ::onnx::propagateElemTypeFromInputToOutput(ctx, hasPast ? 3 : 0, 1);
+  if (!::onnx::hasInputShape(ctx, 0) || !::onnx::hasInputShape(ctx, 2))
+    return;
+  ::onnx::TensorShapeProto query = ::onnx::getInputShape(ctx, 0), value = ::onnx::getInputShape(ctx, 2), state;
+  int64_t queryHeads = getInteger(ctx, "q_num_heads"), heads = getInteger(ctx, "kv_num_heads");
+  if (query.dim_size() != 3 || value.dim_size() != 3 || queryHeads <= 0 || heads <= 0)
+    return;
+  *state.add_dim() = query.dim(0);
+  state.add_dim()->set_dim_value(heads);
+  for (auto [shape, count] : {std::pair(&query, queryHeads), std::pair(&value, heads)}) {
+    auto *size = state.add_dim();
+    if (shape->dim(2).has_dim_value())
+      size->set_dim_value(shape->dim(2).dim_value() / count);
+  }
+  query.mutable_dim(2)->Clear();
+  if (value.dim(2).has_dim_value())
+    query.mutable_dim(2)->set_dim_value(value.dim(2).dim_value() / heads * queryHeads);
+  ::onnx::updateOutputShape(ctx, 0, query);
+  if (ctx.getNumOutputs() > 1 && getInteger(ctx, "state_window") == 0)
+    ::onnx::updateOutputShape(ctx, 1, state);
+}
+
+static std::vector<OpSchema> makeLinearAttention() {
+  OpSchema attention = makeSchema(
+      "LinearAttention", {{"query", "key", "value", "past_state?", "decay?", "beta?"}, {"output", "present_state?"}});
+  attention.Attr("q_num_heads", "", AttributeProto::INT, true).Attr("kv_num_heads", "", AttributeProto::INT, true);
+  attention.Attr("update_rule", "", AttributeProto::STRING, std::string("gated_delta"));
+  addIntegers(attention, {{"chunk_size", 64}, {"state_window", 0}});
+  addFloats(attention, {{"scale", 0.0f}});
+  attention.TypeAndShapeInferenceFunction(inferLinearAttention);
+  OpSchema gate = makeSchema("LinearAttentionGate", {{"a", "dt_bias", "decay_scale", "b?"}, {"decay", "beta?"}});
+  gate.TypeAndShapeInferenceFunction([](InferenceContext &ctx) {
+    inferLikeInput(ctx, 0);
+    if (ctx.getNumInputs() > 3 && ctx.getInputType(3))
+      inferLikeInput(ctx, 1, 3);
+  });
+  return {std::move(attention), std::move(gate)};
+}
+
+static OpSchema makeTrilu() {
+  OpSchema schema = makeSchema("Trilu", {{"X", "k?"}, {"Y"}});
+  addIntegers(schema, {{"upper", 1}});
+  schema.TypeAndShapeInferenceFunction([](InferenceContext &ctx) { inferLikeInput(ctx, 0); });
+  return schema;
+}
+
 //===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//
@@ -298,9 +349,9 @@ void registerMicrosoftSchemas() {
   registerAll(makeNormalizations());
   registerAll(makeActivations());
   registerAll({makeGroupQueryAttention(), makeMultiHeadAttention(), makeRotaryEmbedding(), makeMatMulNBits(),
-               makeFusedMatMul(), makeGatherBlockQuantized(), makeMoE(), makeQMoE()});
-  for (auto family : {makeLinearQuantization, makeAttentionFunctions, makeEmbeddingFunctions, makeFusedFunctions,
-                      makeQuantizedFunctions, makeQuantizedProducts})
+               makeFusedMatMul(), makeGatherBlockQuantized(), makeMoE(), makeQMoE(), makeTrilu()});
+  for (auto family : {makeLinearAttention, makeLinearQuantization, makeAttentionFunctions, makeEmbeddingFunctions,
+                      makeFusedFunctions, makeQuantizedFunctions, makeQuantizedProducts})
     registerAll(family());
 }
 

@@ -63,3 +63,36 @@ func.func @nested_drafts(%x: tensor<2x3xf32>) -> tensor<*xf32> {
   }) {num_scan_inputs = 1 : i64, onnx.regions = ["body"]} : (tensor<2x3xf32>) -> tensor<*xf32>
   return %r : tensor<*xf32>
 }
+
+// -----
+
+func.func @update_rule(%q: tensor<1x2x4xf32>) -> tensor<1x2x4xf32> {
+  // expected-error @below {{unsupported update_rule 'other'; supported: linear, gated, delta, gated_delta}}
+  %r, %s = "onnx.LinearAttention"(%q, %q, %q) {update_rule = "other", q_num_heads = 1 : i64, kv_num_heads = 1 : i64} : (tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>) -> (tensor<1x2x4xf32>, tensor<1x1x4x4xf32>)
+  return %r : tensor<1x2x4xf32>
+}
+
+// -----
+
+func.func @rule_without_decay(%q: tensor<1x2x4xf32>) -> tensor<1x2x4xf32> {
+  // expected-error @below {{expected input 'decay' with update_rule 'gated'}}
+  %r, %s = "onnx.LinearAttention"(%q, %q, %q) {update_rule = "gated", q_num_heads = 1 : i64, kv_num_heads = 1 : i64} : (tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>) -> (tensor<1x2x4xf32>, tensor<1x1x4x4xf32>)
+  return %r : tensor<1x2x4xf32>
+}
+
+// -----
+
+func.func @widths_of_beta(%q: tensor<1x2x4xf32>, %b: tensor<1x2x3xf32>) -> tensor<1x2x4xf32> {
+  %none = "onnx.NoValue"() : () -> none
+  // expected-error @below {{expected the columns of beta to be 1 or 2, but got 3}}
+  %r, %s = "onnx.LinearAttention"(%q, %q, %q, %none, %none, %b) {update_rule = "delta", q_num_heads = 2 : i64, kv_num_heads = 2 : i64} : (tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, none, none, tensor<1x2x3xf32>) -> (tensor<1x2x4xf32>, tensor<1x2x2x2xf32>)
+  return %r : tensor<1x2x4xf32>
+}
+
+// -----
+
+func.func @ngrams(%x: tensor<5xi64>) -> tensor<3xf32> {
+  // expected-error @below {{expected ngram_counts to divide pool_int64s into n-grams, each with one of ngram_indexes}}
+  %r = "onnx.TfIdfVectorizer"(%x) {mode = "TF", min_gram_length = 2 : i64, max_gram_length = 2 : i64, max_skip_count = 0 : i64, ngram_counts = array<i64: 0, 0>, ngram_indexes = array<i64: 0, 1, 2>, pool_int64s = array<i64: 1, 2, 3>} : (tensor<5xi64>) -> tensor<3xf32>
+  return %r : tensor<3xf32>
+}
