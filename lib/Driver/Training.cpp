@@ -3,6 +3,8 @@
 
 #include "Training.h"
 
+#include "CompileReport.h"
+#include "hone/Export/Export.h"
 #include "hone/cli/main.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -158,6 +160,17 @@ FailureOr<TrainingStep> compileTrainingStep(CompileOptions compile, const Traini
   if (failed(hone::compile(compile, context)))
     return failure();
   return step;
+}
+
+OwningOpRef<ModuleOp> pruneModel(const CompileOptions &compile, ModuleOp module, const std::string &path) {
+  CompileOptions pruned = compile;
+  pruned.outputs.path = path;
+  ReportOptions noReport;
+  noReport.summary = false;
+  if (failed(rewriteWithReport(pruned, noReport, module)) ||
+      failed(exportOnnx(module, path, [](int64_t, int64_t, StringRef) {})))
+    return {};
+  return readModel(path, module.getContext(), compile.reading);
 }
 
 absl::StatusOr<double> measureLoss(const TrainingStep &step, const TrainingOptions &options, const TrainingData &data) {

@@ -11,6 +11,8 @@
 #include "hone/cli/tune.h"
 #include "hone/io/temporary.h"
 
+#include "mlir/IR/OwningOpRef.h"
+
 namespace hone {
 
 struct TrainingOptions {
@@ -58,6 +60,11 @@ std::vector<ParamOp> listTrained(mlir::ModuleOp module);
 /// Compiles the model of `compile`, with its rewrites, into `folder`. `compile.rewrite` sees what becomes the step.
 llvm::FailureOr<TrainingStep> compileTrainingStep(CompileOptions compile, const TrainingOptions &options,
                                                   const io::TemporaryPath &folder, mlir::MLIRContext *context);
+
+/// Writes `module`, the model of `compile`, as its options prune it to `path`, and reads that file; null after a diagnostic. Statistics are
+/// those of the model as `hone calibrate` knows it, which the step of a training is not: it has the weights of the file.
+mlir::OwningOpRef<mlir::ModuleOp> pruneModel(const CompileOptions &compile, mlir::ModuleOp module,
+                                             const std::string &path);
 
 /// The loss of the model as it is on the validation data, in nats a token.
 absl::StatusOr<double> measureLoss(const TrainingStep &step, const TrainingOptions &options, const TrainingData &data);

@@ -109,11 +109,15 @@ def check_plan(folder, points):
 
 
 def check_pattern(tools):
-    """Of N:M the rate is the share of zeros, which stay; hone tune with the same pattern reaches the same loss."""
+    """Of N:M the rate is the share of zeros, which stay; hone tune with the same pattern and statistics reaches the same loss."""
     with tempfile.TemporaryDirectory() as name:
         folder = Folder(tools, name)
-        _, points = folder.probe("--prune=2:4", f"--budgets={BUDGETS[0]}")
-        loss = losses(folder.tune(MODEL / "model.onnx", BUDGETS[0], "--prune=2:4"))[1]
+        np.save(folder.path / "tokens.npy", np.random.default_rng(1).integers(2, 2048, 512).astype(np.int32))
+        statistics = folder.path / "statistics.safetensors"
+        folder.run("calibrate", MODEL / "model.onnx", "--tokens", folder.path / "tokens.npy", "--window=64", "-o", statistics)
+        pruned = ["--prune=2:4", f"--calibration={statistics}"]
+        _, points = folder.probe(*pruned, f"--budgets={BUDGETS[0]}")
+        loss = losses(folder.tune(MODEL / "model.onnx", BUDGETS[0], *pruned))[1]
         require(abs(points[0]["loss"] - loss) <= SAME_LOSS * loss, f"the loss of the point is {points[0]['loss']}, of hone tune {loss}")
         before, after = floats(MODEL / "model.onnx"), floats(folder.path / "tuned.onnx")
         zeros = sum(int((array == 0).sum()) for array in after.values()) - sum(int((array == 0).sum()) for array in before.values())

@@ -200,6 +200,12 @@ LogicalResult Prober::probe(StringRef rate, ArrayRef<int64_t> steps) {
     return failure();
   CompileOptions compile = options.compile;
   compile.compression.pruning.sparsity = rate.str();
+  std::string path = folder->path() + "/pruned.onnx";
+  OwningOpRef<ModuleOp> module = readModel(compile.input, context, compile.reading);
+  if (!module || !pruneModel(compile, *module, path))
+    return failure();
+  compile.input = path;
+  compile.compression = {};
   int64_t zeros = 0;
   FailureOr<TrainingStep> step = compileStep(compile, *folder, zeros);
   if (failed(step))

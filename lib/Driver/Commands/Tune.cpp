@@ -5,7 +5,6 @@
 // output, runs it, and writes the file of the model again, with other weights.
 
 #include "Command.h"
-#include "CompileReport.h"
 #include "ModelFolder.h"
 #include "Options/Progress.h"
 #include "Outputs.h"
@@ -152,19 +151,13 @@ static FailureOr<cli::PlannedPruning> planPruning(TuneOptions &options, const Tr
   return *planned;
 }
 
-/// Writes the model as it is pruned into `folder`, and makes that file the one to tune.
+/// Prunes the model, and makes the file in `folder` that comes out the one to tune.
 static LogicalResult prune(TuneOptions &options, const io::TemporaryPath &folder, OwningOpRef<ModuleOp> &module) {
-  CompileOptions pruned = options.compile;
-  pruned.outputs.path = folder.path() + "/pruned.onnx";
-  ReportOptions noReport;
-  noReport.summary = false;
-  if (failed(rewriteWithReport(pruned, noReport, *module)) ||
-      failed(exportOnnx(*module, pruned.outputs.path, [](int64_t, int64_t, StringRef) {})))
-    return failure();
+  std::string path = folder.path() + "/pruned.onnx";
+  module = pruneModel(options.compile, *module, path);
   options.training.keepZeros |= !options.pruning().isStructured();
-  options.compile.input = pruned.outputs.path;
+  options.compile.input = path;
   options.compile.compression = {};
-  module = readModel(options.compile.input, module->getContext(), options.compile.reading);
   return success(static_cast<bool>(module));
 }
 
