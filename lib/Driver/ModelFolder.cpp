@@ -3,6 +3,7 @@
 
 #include "ModelFolder.h"
 
+#include "Command.h"
 #include "FlagChecks.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -53,21 +54,26 @@ LogicalResult findModel(std::string &model) {
       0 != fail("no model in the folder '" + model + "'; expected a file that ends in .onnx, there or in 'onnx'"));
 }
 
-LogicalResult findModel(std::string &model, std::string &tokenizer, std::string &output) {
-  if (!isModelFolder(model))
-    return success();
-  fs::path folder = fs::path(model).lexically_normal();
-  if (!folder.has_filename()) // of a slash at the end
-    folder = folder.parent_path();
+/// The folder without a slash at the end.
+static fs::path normalize(StringRef model) {
+  fs::path folder = fs::path(model.str()).lexically_normal();
+  return folder.has_filename() ? folder : folder.parent_path();
+}
+
+LogicalResult findModel(std::string &model, std::string &tokenizer) {
   std::error_code error;
-  if (fs::path found = folder / "tokenizer.json"; tokenizer.empty() && fs::is_regular_file(found, error))
+  fs::path found = normalize(model) / "tokenizer.json";
+  if (tokenizer.empty() && isModelFolder(model) && fs::is_regular_file(found, error))
     tokenizer = found.string();
-  if (output.empty()) {
-    fs::path name = folder.filename();
-    bool isNamed = !name.empty() && name != "." && name != "..";
-    output = isNamed ? name.string() + ".hone" : "model.hone";
-  }
   return findModel(model);
+}
+
+std::string nameArtefact(StringRef model) {
+  if (!isModelFolder(model))
+    return replaceEnding(model, "hone");
+  fs::path name = normalize(model).filename();
+  bool isNamed = !name.empty() && name != "." && name != "..";
+  return isNamed ? name.string() + ".hone" : "model.hone";
 }
 
 } // namespace hone

@@ -16,9 +16,11 @@ namespace hone {
 /// its folder `onnx`. Otherwise changes nothing. Fails, after a message, where the folder has no model, or several.
 llvm::LogicalResult findModel(std::string &model);
 
-/// The same. An empty `tokenizer` becomes the folder's tokenizer.json, where there is one, and an empty `output` the name of the folder with
-/// .hone.
-llvm::LogicalResult findModel(std::string &model, std::string &tokenizer, std::string &output);
+/// The same. An empty `tokenizer` becomes the folder's tokenizer.json, where there is one.
+llvm::LogicalResult findModel(std::string &model, std::string &tokenizer);
+
+/// What the artefact of `model`, a file or such a folder, is called: the model's name with .hone.
+std::string nameArtefact(llvm::StringRef model);
 
 /// Whether `path` is such a folder.
 bool isModelFolder(llvm::StringRef path);

@@ -162,22 +162,20 @@ FailureOr<TrainingStep> compileTrainingStep(CompileOptions compile, const Traini
   return step;
 }
 
-OwningOpRef<ModuleOp> pruneModel(const CompileOptions &compile, ModuleOp module, const std::string &path) {
+LogicalResult pruneModel(const CompileOptions &compile, ModuleOp module, const std::string &path) {
   CompileOptions pruned = compile;
   pruned.outputs.path = path;
   ReportOptions noReport;
   noReport.summary = false;
-  if (failed(rewriteWithReport(pruned, noReport, module)) ||
-      failed(exportOnnx(module, path, [](int64_t, int64_t, StringRef) {})))
-    return {};
-  return readModel(path, module.getContext(), compile.reading);
+  if (failed(rewriteWithReport(pruned, noReport, module)))
+    return failure();
+  return exportOnnx(module, path, [](int64_t, int64_t, StringRef) {});
 }
 
-absl::StatusOr<double> measureLoss(const TrainingStep &step, const TrainingOptions &options, const TrainingData &data) {
+absl::StatusOr<cli::TuningResult> measureTraining(const TrainingStep &step, const TrainingOptions &options,
+                                                  const TrainingData &data, int64_t steps) {
   auto ignore = [](const std::string &, std::span<const char>) { return absl::OkStatus(); };
-  HONE_ASSIGN_OR_RETURN(cli::TuningResult result, cli::runTuning(step.artefact, data.tokens, data.getValid(),
-                                                                 options.getTuning(/*steps=*/0), ignore));
-  return result.validBefore;
+  return cli::runTuning(step.artefact, data.tokens, data.getValid(), options.getTuning(steps), ignore);
 }
 
 } // namespace hone

@@ -11,8 +11,6 @@
 #include "hone/cli/tune.h"
 #include "hone/io/temporary.h"
 
-#include "mlir/IR/OwningOpRef.h"
-
 namespace hone {
 
 struct TrainingOptions {
@@ -61,13 +59,13 @@ std::vector<ParamOp> listTrained(mlir::ModuleOp module);
 llvm::FailureOr<TrainingStep> compileTrainingStep(CompileOptions compile, const TrainingOptions &options,
                                                   const io::TemporaryPath &folder, mlir::MLIRContext *context);
 
-/// Writes `module`, the model of `compile`, as its options prune it to `path`, and reads that file; null after a diagnostic. Statistics are
-/// those of the model as `hone calibrate` knows it, which the step of a training is not: it has the weights of the file.
-mlir::OwningOpRef<mlir::ModuleOp> pruneModel(const CompileOptions &compile, mlir::ModuleOp module,
-                                             const std::string &path);
+/// Writes `module`, the model of `compile`, as its options prune it to `path`. Statistics are those of the model as `hone calibrate` knows it,
+/// which the step of a training is not: it has the weights of the file.
+llvm::LogicalResult pruneModel(const CompileOptions &compile, mlir::ModuleOp module, const std::string &path);
 
-/// The loss of the model as it is on the validation data, in nats a token.
-absl::StatusOr<double> measureLoss(const TrainingStep &step, const TrainingOptions &options, const TrainingData &data);
+/// Takes so many steps, or none, for the losses alone: what they make of the model is left.
+absl::StatusOr<cli::TuningResult> measureTraining(const TrainingStep &step, const TrainingOptions &options,
+                                                  const TrainingData &data, int64_t steps);
 
 } // namespace hone
 

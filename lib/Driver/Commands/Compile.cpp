@@ -57,12 +57,10 @@ static LogicalResult printPipeline(const CompileOptions &options, MLIRContext &c
 
 static int runCompile(CompileCommandOptions &options) {
   CompileOptions &compile = options.compile;
-  bool makesArtefact = compile.phases.stopAfter.empty();
-  std::string unused = "-";
-  if (failed(findModel(compile.input, compile.outputs.tokenizer, makesArtefact ? compile.outputs.path : unused)))
+  if (compile.outputs.path.empty() && compile.phases.stopAfter.empty())
+    compile.outputs.path = nameArtefact(compile.input);
+  if (failed(findModel(compile.input, compile.outputs.tokenizer)))
     return 1;
-  if (compile.outputs.path.empty() && makesArtefact)
-    compile.outputs.path = replaceEnding(compile.input, "hone");
   compile.reading.limitProcess();
   options.progress.apply();
   options.report.summary = !options.progress.quiet;

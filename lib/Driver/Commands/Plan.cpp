@@ -8,13 +8,11 @@
 #include "Command.h"
 #include "ModelFolder.h"
 #include "Options/Progress.h"
-#include "Outputs.h"
 #include "Rewrites.h"
 #include "Training.h"
 #include "hone/Artefact/Artefact.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
 #include "hone/Dialect/Hone/Report.h"
-#include "hone/io/file.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -161,19 +159,18 @@ LogicalResult Prober::measureDense() {
   FailureOr<TrainingStep> step = compileStep(compile, *folder, dense.zeros);
   if (failed(step))
     return failure();
-  auto loss = measureLoss(*step, options.training, data);
-  if (failed(report(loc, loss.status())))
+  auto measured = measureTraining(*step, options.training, data, /*steps=*/0);
+  if (failed(report(loc, measured.status())))
     return failure();
   dense.fingerprint = step->fingerprint;
   dense.parameters = step->parameters;
-  dense.loss = *loss;
+  dense.loss = measured->validBefore;
   llvm::outs() << llvm::formatv("{0} parameters, loss {1:F4} before pruning\n", dense.parameters, dense.loss);
   return success();
 }
 
 LogicalResult Prober::train(const TrainingStep &step, double rate, int64_t steps, const std::string &run) {
-  auto ignore = [](const std::string &, std::span<const char>) { return absl::OkStatus(); };
-  auto result = cli::runTuning(step.artefact, data.tokens, data.getValid(), options.training.getTuning(steps), ignore);
+  auto result = measureTraining(step, options.training, data, steps);
   if (failed(report(loc, result.status())))
     return failure();
   cli::ProbePoint point = {options.pruning().pattern,
@@ -202,7 +199,7 @@ LogicalResult Prober::probe(StringRef rate, ArrayRef<int64_t> steps) {
   compile.compression.pruning.sparsity = rate.str();
   std::string path = folder->path() + "/pruned.onnx";
   OwningOpRef<ModuleOp> module = readModel(compile.input, context, compile.reading);
-  if (!module || !pruneModel(compile, *module, path))
+  if (!module || failed(pruneModel(compile, *module, path)))
     return failure();
   compile.input = path;
   compile.compression = {};

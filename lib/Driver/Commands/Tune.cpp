@@ -133,19 +133,20 @@ static FailureOr<cli::PlannedPruning> planPruning(TuneOptions &options, const Tr
   FailureOr<TrainingStep> step = compileTrainingStep(dense, options.training, folder, loc.getContext());
   if (failed(step))
     return failure();
-  auto loss = measureLoss(*step, options.training, data);
-  if (failed(report(loc, loss.status())))
+  auto measured = measureTraining(*step, options.training, data, /*steps=*/0);
+  if (failed(report(loc, measured.status())))
     return failure();
+  double loss = measured->validBefore;
   auto tokens = static_cast<double>(options.steps * options.training.tokensPerStep());
   auto planned =
-      cli::planPruning(options.points, {static_cast<double>(step->parameters), *loss, *options.targetLoss, tokens});
+      cli::planPruning(options.points, {static_cast<double>(step->parameters), loss, *options.targetLoss, tokens});
   if (failed(report(loc, planned.status())))
     return failure();
   options.pruning().pattern = planned->kind;
   if (options.pruning().isStructured())
     options.pruning().sparsity = llvm::formatv("{0:F6}", planned->rate);
-  llvm::outs() << llvm::formatv("loss on --valid {0:F4} before pruning\nplanned: {1}, {2:P2} of the parameters\n",
-                                *loss, planned->kind, planned->rate);
+  llvm::outs() << llvm::formatv("loss on --valid {0:F4} before pruning\nplanned: {1}, {2:P2} of the parameters\n", loss,
+                                planned->kind, planned->rate);
   if (planned->isExtrapolated)
     emitWarning(loc) << "the model or --steps lie outside of the points: the P2 law is extrapolated";
   return *planned;
@@ -154,10 +155,12 @@ static FailureOr<cli::PlannedPruning> planPruning(TuneOptions &options, const Tr
 /// Prunes the model, and makes the file in `folder` that comes out the one to tune.
 static LogicalResult prune(TuneOptions &options, const io::TemporaryPath &folder, OwningOpRef<ModuleOp> &module) {
   std::string path = folder.path() + "/pruned.onnx";
-  module = pruneModel(options.compile, *module, path);
+  if (failed(pruneModel(options.compile, *module, path)))
+    return failure();
   options.training.keepZeros |= !options.pruning().isStructured();
   options.compile.input = path;
   options.compile.compression = {};
+  module = readModel(path, module->getContext(), options.compile.reading);
   return success(static_cast<bool>(module));
 }
 
