@@ -145,9 +145,11 @@ private:
   }
 };
 
-void runLinear(Bench &bench, const std::string &format, int64_t rows, int64_t outputs, int64_t inputs) {
-  std::string name =
-      "linear." + format + "." + std::to_string(rows) + "x" + std::to_string(outputs) + "x" + std::to_string(inputs);
+/// Activations are bf16, or f32 as most models have them.
+void runLinear(Bench &bench, const std::string &format, int64_t rows, int64_t outputs, int64_t inputs,
+               bool isF32 = false) {
+  std::string name = "linear." + format + (isF32 ? ".f32." : ".") + std::to_string(rows) + "x" +
+                     std::to_string(outputs) + "x" + std::to_string(inputs);
   if (!bench.wants(name))
     return;
   TestDevice &device = bench.device;
@@ -157,14 +159,15 @@ void runLinear(Bench &bench, const std::string &format, int64_t rows, int64_t ou
   auto copies = static_cast<size_t>(std::clamp(static_cast<int>(many / weightBytes), 1, 16));
   while (weights.size() < copies)
     weights.emplace_back(device, format, outputs, inputs);
-  hone_tensor x = randomTensor(device, {rows, inputs}, HONE_BF16, 2),
-              y = randomTensor(device, {rows, outputs}, HONE_BF16, 2);
+  int32_t type = isF32 ? HONE_F32 : HONE_BF16, bytes = isF32 ? 4 : 2;
+  hone_tensor x = randomTensor(device, {rows, inputs}, type, bytes),
+              y = randomTensor(device, {rows, outputs}, type, bytes);
   std::vector<int64_t> ints = {0};
   bool isSparse = format.starts_with("sparse.");
   std::string kernel = isSparse ? "cuda.sparse_linear." + format.substr(7) : "cuda.linear." + format;
   if (!format.ends_with("bf16"))
     ints.insert(ints.end(), {128, 0});
-  bench.run(name, weightBytes + 2.0 * rows * (inputs + outputs), 2.0 * rows * outputs * inputs, [&](int i) {
+  bench.run(name, weightBytes + double(bytes) * rows * (inputs + outputs), 2.0 * rows * outputs * inputs, [&](int i) {
     std::vector<hone_tensor> operands = weights[static_cast<size_t>(i) % copies].planes;
     operands.insert(operands.begin(), x);
     operands.insert(operands.end(), {kAbsent, kAbsent, kAbsent, y});
@@ -266,6 +269,15 @@ void runAll(Bench &bench) {
       runLinear(bench, format, rows, size(14336), size(4096));
       runLinear(bench, format, rows, size(1024), size(4096));
     }
+  // The layers of decoders of 0.5B and 8B.
+  for (const char *format : {"bf16", "affine4"}) {
+    for (int64_t outputs : {896, 4864})
+      runLinear(bench, format, 1, size(outputs), size(896), true);
+    runLinear(bench, format, 1, size(896), size(4864), true);
+    for (int64_t outputs : {1024, 4096, 14336})
+      runLinear(bench, format, 1, size(outputs), size(4096), true);
+    runLinear(bench, format, 1, size(4096), size(14336), true);
+  }
   for (int64_t side : {size(4096), size(8192)}) {
     runMatrices(bench, side);
     runLinear(bench, "sparse.bf16", side, side, side);

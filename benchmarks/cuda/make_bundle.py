@@ -49,7 +49,7 @@ SCRIPTS = ["run", "bench.py", "check_artefacts.py", "make_weights.py"]
 RUNTIME = ["bin/hone-run", "lib/libhone_cuda.so"]
 PARTS = {"kernels": [f"test/unit/{name}Tests" for name in ("CudaKernels", "DeviceSampling", "RuntimeCore")],
          "texts": RUNTIME, "models": RUNTIME, "bench": [*RUNTIME, "benchmarks/hone-cuda-benchmarks"]}
-DATA = ["test/unit/runtime/toy_device_program.so", "test/unit/runtime/toy_device_kernels.ptx"]  # of RuntimeCoreTests
+DATA = ["test/unit/runtime/toy_device_program.so", "test/unit/runtime/toy_device_kernels.fatbin"]  # of RuntimeCoreTests
 C_LIBRARY = re.compile(r"(linux-vdso|ld-linux|lib(c|m|dl|pthread|rt))[.-]")
 
 

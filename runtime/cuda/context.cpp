@@ -139,6 +139,18 @@ absl::StatusOr<CUfunction> Context::function(const void *fatbin, const char *nam
   return found;
 }
 
+absl::Status Context::launch(const Kernel &kernel, const hone::cuda::LaunchShape &shape, CUstream stream,
+                             void **arguments) {
+  const auto &[grid, block, shared] = shape;
+  CUlaunchAttribute early = {CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, {}, {}};
+  early.value.programmaticStreamSerializationAllowed = 1;
+  bool isEarly = kernel.isDependent && description.capability >= hone::cuda::kFirstChipOfDependentLaunch;
+  CUlaunchConfig config = {grid[0],  grid[1], grid[2], block[0], block[1],
+                           block[2], shared,  stream,  &early,   isEarly ? 1u : 0u};
+  CUresult result = functions.cuLaunchKernelEx(&config, kernel.function, arguments, nullptr);
+  return result == CUDA_SUCCESS ? absl::OkStatus() : check(result, cat("launch kernel '", kernel.name, "'"));
+}
+
 absl::Status Context::outOfMemory(uint64_t bytes, std::string_view what) const {
   size_t free = 0, total = 0;
   Scope scope(*this);

@@ -6,6 +6,7 @@
 #ifndef HONE_RUNTIME_CUDA_CONTEXT_H
 #define HONE_RUNTIME_CUDA_CONTEXT_H
 
+#include "cuda/kernels/kernel_device.h"
 #include "cuda/page_pool.h"
 
 #include <atomic>
@@ -13,6 +14,13 @@
 #include <mutex>
 
 namespace hone::rt::cuda {
+
+/// A kernel. A dependent one waits for those before it (cuda/kernels/device/overlap.h).
+struct Kernel {
+  const char *name;
+  CUfunction function;
+  bool isDependent;
+};
 
 /// What a GPU is and has.
 struct Properties {
@@ -57,6 +65,10 @@ public:
 
   /// A function of a fat binary that lives as long as the process, and is loaded once.
   absl::StatusOr<CUfunction> function(const void *fatbin, const char *name);
+
+  /// Enqueues a kernel: a dependent one may be launched before the work before it has ended (programmatic dependent launch), where
+  /// the chip has that.
+  absl::Status launch(const Kernel &kernel, const hone::cuda::LaunchShape &shape, CUstream stream, void **arguments);
 
   /// After a fault, whose text is kept.
   bool isLost() const { return isGone; }

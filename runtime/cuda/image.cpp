@@ -95,13 +95,14 @@ absl::Status LoadedImage::loadKernels(const std::string &fatbin, const DeviceSou
     if (result == CUDA_ERROR_NOT_FOUND)
       return invalid(source.file, ": has no kernel '", name, "', which the manifest lists");
     HONE_RETURN_IF_ERROR(owner->check(result, cat("find kernel '", name, "'")));
-    functions.push_back({name.c_str(), function});
+    functions.push_back({name.c_str(), function, /*isDependent=*/false});
   }
   return absl::OkStatus();
 }
 
 absl::Status LoadedImage::copyWeights(std::span<const uint8_t> bytes) {
   uint64_t needed = std::max<uint64_t>(bytes.size(), kDeviceAlignment);
+  weightBytes = bytes.size();
   CUresult result = owner->driver().cuMemAlloc(&weightMemory, needed);
   if (result == CUDA_ERROR_OUT_OF_MEMORY)
     return owner->outOfMemory(needed, "the weights");

@@ -13,12 +13,6 @@
 
 namespace hone::rt::cuda {
 
-/// A generated kernel.
-struct Kernel {
-  const char *name;
-  CUfunction function;
-};
-
 /// Kernels and weights in one context. Immutable.
 class LoadedImage {
 public:
@@ -30,8 +24,9 @@ public:
   ~LoadedImage();
 
   const std::shared_ptr<Context> &context() const { return owner; }
-  std::span<const Kernel> kernels() const { return functions; }
+  std::span<const Kernel> kernels() const { return functions; } // the generated ones
   CUdeviceptr weights() const { return weightMemory; }
+  bool isWeight(CUdeviceptr address) const { return address - weightMemory < weightBytes; }
 
 private:
   explicit LoadedImage(std::shared_ptr<Context> context) : owner(std::move(context)) {}
@@ -42,6 +37,7 @@ private:
   CUmodule module = nullptr;
   std::vector<Kernel> functions;
   CUdeviceptr weightMemory = 0;
+  uint64_t weightBytes = 0;
 };
 
 } // namespace hone::rt::cuda

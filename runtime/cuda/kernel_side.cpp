@@ -19,6 +19,8 @@ public:
     runOrLeave(call, [&] { return queue().launch(function, shape, arguments); });
   }
 
+  bool isConstant(const void *memory) const override { return queue().isWeight(memory); }
+
   bool multiply(const hone::cuda::MatrixProduct &product) override {
     bool isEnqueued = false;
     runOrLeave(call, [&]() -> absl::Status {

@@ -202,19 +202,19 @@ absl::Status Queue::launch(int64_t kernel, std::span<const int64_t, 7> shape, vo
                  arguments);
 }
 
-absl::StatusOr<CUfunction> Queue::functionOf(const hone::cuda::DeviceFunction &function) {
+absl::StatusOr<Kernel> Queue::kernelOf(const hone::cuda::DeviceFunction &function) {
+  const hone::cuda::Fatbin &fatbin = hone::cuda::fatbins()[function.fatbin];
   CUfunction &known = functions[function.name];
   if (!known) {
-    HONE_ASSIGN_OR_RETURN(known,
-                          context().function(hone::cuda::fatbins()[function.fatbin].bytes.data(), function.name));
+    HONE_ASSIGN_OR_RETURN(known, context().function(fatbin.bytes.data(), function.name));
   }
-  return known;
+  return Kernel{function.name, known, fatbin.isDependent};
 }
 
 absl::Status Queue::launch(const hone::cuda::DeviceFunction &function, const LaunchShape &shape, void **arguments) {
-  absl::StatusOr<CUfunction> known = functionOf(function);
-  HONE_RETURN_IF_ERROR(explain(known.status()));
-  return enqueue({function.name, *known}, shape, arguments);
+  absl::StatusOr<Kernel> kernel = kernelOf(function);
+  HONE_RETURN_IF_ERROR(explain(kernel.status()));
+  return enqueue(*kernel, shape, arguments);
 }
 
 absl::Status Queue::enqueue(const Kernel &kernel, const LaunchShape &shape, void **arguments) {
@@ -229,7 +229,7 @@ absl::Status Queue::enqueue(const Kernel &kernel, const LaunchShape &shape, void
                             kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(shared)),
                         cat("give kernel '", kernel.name, "' ", shared, " bytes of shared memory"));
   if (status.ok())
-    status = stream->launch(kernel.function, kernel.name, shape, arguments);
+    status = stream->launch(kernel, shape, arguments);
   if (!status.ok() || stream->collects())
     return explain(std::move(status));
   return follow(kernel.name, begin);

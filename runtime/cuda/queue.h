@@ -29,6 +29,7 @@ public:
   absl::Status begin(std::span<const hone_tensor> tensors, LaunchReceiver launchReceiver) override;
   absl::Status end() override;
   bool isUsable() const override { return !context().isLost(); }
+  bool isWeight(const void *memory) const { return image->isWeight(reinterpret_cast<CUdeviceptr>(memory)); }
   const uint8_t *weights() const override { return reinterpret_cast<const uint8_t *>(image->weights()); }
   absl::StatusOr<void *> input(size_t index, const hone_tensor &tensor, uint64_t version) override;
   absl::StatusOr<void *> output(size_t index, void *host, uint64_t bytes) override;
@@ -77,7 +78,7 @@ private:
   absl::Status checkUsable() const;
   absl::Status createProgress();
   absl::Status enqueue(const Kernel &kernel, const hone::cuda::LaunchShape &shape, void **arguments);
-  absl::StatusOr<CUfunction> functionOf(const hone::cuda::DeviceFunction &function);
+  absl::StatusOr<Kernel> kernelOf(const hone::cuda::DeviceFunction &function);
   DeviceBuffer &bufferOf(std::vector<DeviceBuffer> &buffers, size_t index);
   absl::Status follow(const char *name, std::chrono::steady_clock::time_point begin);
   absl::Status explain(absl::Status status) const;

@@ -21,8 +21,8 @@ bool sameShape(const LaunchShape &a, const LaunchShape &b) {
 
 /// True where a graph of `a` can become one of `b`: the same kernels and copies in the same order.
 bool isAlike(const Work &a, const Work &b) {
-  return a.kind == b.kind && a.function == b.function && a.to == b.to && a.from == b.from && a.bytes == b.bytes &&
-         a.product == b.product;
+  return a.kind == b.kind && a.kernel.function == b.kernel.function && a.to == b.to && a.from == b.from &&
+         a.bytes == b.bytes && a.product == b.product;
 }
 
 bool areAlike(const std::vector<Work> &a, const std::vector<Work> &b) { return std::ranges::equal(a, b, isAlike); }
@@ -55,14 +55,14 @@ void StepGraph::clear() {
   nodes.clear();
 }
 
-absl::StatusOr<Work> StepGraph::describe(CUfunction function, const char *name, const LaunchShape &shape,
-                                         void **arguments) {
-  auto [known, isNew] = parameterBytes.try_emplace(function);
+absl::StatusOr<Work> StepGraph::describe(const Kernel &kernel, const LaunchShape &shape, void **arguments) {
+  auto [known, isNew] = parameterBytes.try_emplace(kernel.function);
   size_t offset = 0, bytes = 0;
   // There is no count of parameters: the first that does not exist is an invalid value.
-  while (isNew && context.driver().cuFuncGetParamInfo(function, known->second.size(), &offset, &bytes) == CUDA_SUCCESS)
+  while (isNew &&
+         context.driver().cuFuncGetParamInfo(kernel.function, known->second.size(), &offset, &bytes) == CUDA_SUCCESS)
     known->second.push_back(bytes);
-  Work work = {Work::Kind::Kernel, function, name, shape, &known->second, {}, {}, 0, 0, 0};
+  Work work = {Work::Kind::Kernel, kernel, shape, &known->second, {}, {}, 0, 0, 0};
   for (size_t i = 0; i < known->second.size(); ++i) {
     work.arguments.append(static_cast<const char *>(arguments[i]), known->second[i]);
     work.arguments.resize((work.arguments.size() + kArgumentAlignment - 1) / kArgumentAlignment * kArgumentAlignment);
@@ -73,12 +73,8 @@ absl::StatusOr<Work> StepGraph::describe(CUfunction function, const char *name, 
 absl::Status StepGraph::enqueue(Work &work) {
   const Driver &driver = context.driver();
   switch (work.kind) {
-  case Work::Kind::Kernel: {
-    const auto &[grid, block, shared] = work.shape;
-    CUresult result = driver.cuLaunchKernel(work.function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
-                                            shared, stream, pointersTo(work).data(), nullptr);
-    return result == CUDA_SUCCESS ? absl::OkStatus() : context.check(result, cat("launch kernel '", work.name, "'"));
-  }
+  case Work::Kind::Kernel:
+    return context.launch(work.kernel, work.shape, stream, pointersTo(work).data());
   case Work::Kind::Product: {
     const auto &[library, plan, product, workspace] = work.product;
     cublasStatus_t status = library->enqueue(*plan, product, reinterpret_cast<void *>(workspace), stream);
@@ -153,7 +149,7 @@ absl::Status StepGraph::change(std::vector<Work> &step) {
       continue;
     std::vector<void *> arguments = pointersTo(work);
     const auto &[grid, block, shared] = work.shape;
-    CUgraphKernelParams changed = {work.function,
+    CUgraphKernelParams changed = {work.kernel.function,
                                    {grid[0], grid[1], grid[2]},
                                    {block[0], block[1], block[2]},
                                    shared,

@@ -30,8 +30,7 @@ struct Work {
   enum class Kind { Kernel, Product, ToDevice, ToHost, OnDevice, AllReduce, AllGather };
   Kind kind;
   // Of a kernel:
-  CUfunction function = nullptr;
-  const char *name = nullptr;
+  Kernel kernel = {};
   hone::cuda::LaunchShape shape = {};
   const std::vector<size_t> *parameters = nullptr; // bytes of each
   std::string arguments;                           // one after the other, aligned to 16 bytes
@@ -51,8 +50,7 @@ public:
   ~StepGraph();
 
   /// A launch to be enqueued later; the arguments are copied.
-  absl::StatusOr<Work> describe(CUfunction function, const char *name, const hone::cuda::LaunchShape &shape,
-                                void **arguments);
+  absl::StatusOr<Work> describe(const Kernel &kernel, const hone::cuda::LaunchShape &shape, void **arguments);
 
   /// Enqueues all of `step`. Only a whole call becomes a graph.
   absl::Status run(std::vector<Work> step, bool isWhole);

@@ -77,17 +77,12 @@ void Stream::stop() {
   taken.clear();
 }
 
-absl::Status Stream::launch(CUfunction function, const char *name, const hone::cuda::LaunchShape &shape,
-                            void **arguments) {
-  if (isCollecting) {
-    HONE_ASSIGN_OR_RETURN(Work work, graph->describe(function, name, shape, arguments));
-    collected.push_back(std::move(work));
-    return absl::OkStatus();
-  }
-  const auto &[grid, block, shared] = shape;
-  CUresult result = driver().cuLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared,
-                                            stream, arguments, nullptr);
-  return result == CUDA_SUCCESS ? absl::OkStatus() : owner->check(result, io::cat("launch kernel '", name, "'"));
+absl::Status Stream::launch(const Kernel &kernel, const hone::cuda::LaunchShape &shape, void **arguments) {
+  if (!isCollecting)
+    return owner->launch(kernel, shape, stream, arguments);
+  HONE_ASSIGN_OR_RETURN(Work work, graph->describe(kernel, shape, arguments));
+  collected.push_back(std::move(work));
+  return absl::OkStatus();
 }
 
 absl::Status Stream::move(Work::Kind kind, uint64_t to, uint64_t from, uint64_t bytes) {

@@ -46,7 +46,7 @@ public:
   void stop();
 
   /// These enqueue, or collect.
-  absl::Status launch(CUfunction function, const char *name, const hone::cuda::LaunchShape &shape, void **arguments);
+  absl::Status launch(const Kernel &kernel, const hone::cuda::LaunchShape &shape, void **arguments);
   absl::Status move(Work::Kind kind, uint64_t to, uint64_t from, uint64_t bytes);
   /// False where the machine has no library for products, or that has no way to compute this one.
   absl::StatusOr<bool> multiply(const hone::cuda::MatrixProduct &product);

@@ -11,7 +11,7 @@
 namespace hone::cuda {
 
 enum FatbinIndex : uint32_t {
-#define HONE_FATBIN(name) k##name##Fatbin,
+#define HONE_FATBIN(name, isDependent) k##name##Fatbin,
 #include "fatbins.def"
 #undef HONE_FATBIN
 };

@@ -20,7 +20,11 @@ namespace hone::cuda {
 struct Fatbin {
   const char *name;
   std::span<const unsigned char> bytes;
+  bool isDependent; // its kernels wait for those before them, so they may be launched before these end
 };
+
+/// Chips that launch a dependent kernel early; others launch it when the kernels before it have ended.
+constexpr int32_t kFirstChipOfDependentLaunch = 90;
 
 /// All fatbins; DeviceFunction::fatbin is an index into them.
 std::span<const Fatbin> fatbins();
@@ -49,6 +53,9 @@ class KernelDevice {
 public:
   /// `arguments` as cuLaunchKernel takes them: one pointer a parameter.
   virtual void launch(const DeviceFunction &function, const LaunchShape &shape, void **arguments) = 0;
+
+  /// Whether nothing writes to this memory while the call runs, as to the weights of an artefact.
+  virtual bool isConstant(const void *memory) const = 0;
 
   /// Enqueues a product of the machine's BLAS library. False, and nothing enqueued, where there is no library or it
   /// does not support this product.

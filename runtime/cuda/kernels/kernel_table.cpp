@@ -10,7 +10,7 @@
 #include <algorithm>
 
 // What CMakeLists.txt makes of each fatbin (embed_fatbin.cpp).
-#define HONE_FATBIN(name) extern "C" const std::span<const unsigned char> hone_cuda_fatbin_##name;
+#define HONE_FATBIN(name, isDependent) extern "C" const std::span<const unsigned char> hone_cuda_fatbin_##name;
 #include "fatbins.def"
 #undef HONE_FATBIN
 
@@ -18,7 +18,7 @@ namespace hone::cuda {
 
 std::span<const Fatbin> fatbins() {
   static const Fatbin all[] = {
-#define HONE_FATBIN(name) {#name, hone_cuda_fatbin_##name},
+#define HONE_FATBIN(name, isDependent) {#name, hone_cuda_fatbin_##name, isDependent},
 #include "fatbins.def"
 #undef HONE_FATBIN
   };

@@ -59,9 +59,9 @@ TEST(GemvPlanTest, CoversAndFits) {
   for (int64_t rows : {1, 8, 9, 16, 1000})
     for (int64_t outputs : {1, 16, 17, 896, 4096, 14336, 151936})
       for (int64_t chunks : {0, 1, 3, 8, 32, 112, 448})
-        for (bool converts : {false, true})
+        for (int32_t warps : {kDenseWarps, kQuantizedWarps})
           for (int32_t multiprocessors : {1, 108, 132}) {
-            GemvPlan plan = planGemv(rows, outputs, chunks, converts, multiprocessors);
+            GemvPlan plan = planGemv(rows, outputs, chunks, warps, multiprocessors);
             EXPECT_GE(plan.blocks * plan.rowTiles * 16, outputs);
             EXPECT_LT((plan.blocks - 1) * plan.rowTiles * 16, outputs);
             EXPECT_GE(plan.columnTiles * 8, std::min<int64_t>(rows, 16));
@@ -72,13 +72,16 @@ TEST(GemvPlanTest, CoversAndFits) {
           }
 }
 
-/// The shapes of the bandwidth figures: as many bytes in flight as an H200 needs, 29 KiB an SM.
+/// The shapes of the bandwidth figures: as many bytes in flight as an H200 needs, 29 KiB an SM, and one wave of blocks
+/// where there are few enough.
 TEST(GemvPlanTest, KeepsMemoryBusy) {
   for (int64_t outputs : {4096, 14336})
     for (int64_t chunkInputs : {32, 64, 128}) {
-      GemvPlan plan = planGemv(1, outputs, (outputs == 4096 ? 14336 : 4096) / chunkInputs, false, 132);
-      double warps = std::min(16.0, double(plan.blocks * plan.slices) / 132); // with at most 128 registers a lane
+      int32_t most = chunkInputs == 32 ? kDenseWarps : kQuantizedWarps;
+      GemvPlan plan = planGemv(1, outputs, (outputs == 4096 ? 14336 : 4096) / chunkInputs, most, 132);
+      double warps = std::min(double(most), double(plan.blocks * plan.slices) / 132);
       EXPECT_GE(warps * (chunkInputs == 32 ? 4096 : 3072), 29.0 * 1024);
+      EXPECT_TRUE(plan.slices == 4 || plan.blocks * plan.slices <= int64_t{most} * 132);
     }
 }
 
@@ -136,7 +139,7 @@ TEST(ExpertPlanTest, CoversAndFits) {
       for (int64_t experts : {1, 8, 128, 8192})
         for (int64_t outputs : {1, 16, 17, 768, 4096}) {
           int64_t pairs = rows * choices;
-          GemvPlan plan = planGroupedGemv(rows, pairs, experts, outputs, 32, true, 132);
+          GemvPlan plan = planGroupedGemv(rows, pairs, experts, outputs, 32, kDenseWarps, 132);
           EXPECT_GE(plan.blocks * plan.rowTiles * 16, outputs);
           EXPECT_TRUE(plan.columnTiles == 1 || plan.rowTiles == 2) << "there is no kernel for it";
           EXPECT_LE(plan.slices, kExpertSlices);

@@ -32,7 +32,7 @@ constexpr const char *kStore16 = "st.global*.v4", *kStore8 = "st.global*.v2";
 constexpr const char *kShuffle = "shfl.sync";
 
 const std::vector<Rule> kRules = {
-    {"(sparse_)?gemv_(b?f16|affine).*", {kMma, kLoad16}},
+    {"(sparse_)?gemv_(b?f16|affine|wide).*", {kMma, kLoad16}},
     {"grouped_gemv_b?f16_.*", {kMma, kLoad16}},
     {"grouped_gemv_affine.*", {kMma}}, // 4 or 8 bytes of quantized values a lane
     {"(sparse_|grouped_)?gemv_fma_f32_.*", {"ld.global*.v", "fma.rn.f32", kShuffle}},
@@ -45,6 +45,7 @@ const std::vector<Rule> kRules = {
     {"flash_(b?f16|split)_.*", {kMma, kLdmatrix, kCpAsync, kShuffle}},
     {"flash_double_.*", {kMma, kLdmatrix, kLoad16, kShuffle}},
     {"(embedding|rope)_4", {kLoad16, kLoad8, kStore16, kStore8}}, // of f32 and of 16 bits
+    {"(rms|layer)_norm_4", {kLoad16, kLoad8, kStore16, kStore8, kShuffle}},
     {"strided_copy_16|move_positions", {kLoad16, kStore16}},
     {"strided_copy_8", {kLoad8, kStore8}},
     {"planes_of_.*", {kStore16}},
@@ -56,15 +57,22 @@ const std::vector<Rule> kRules = {
      {}},
 };
 
-/// The PTX of every function, by its name.
-std::map<std::string, std::string> readFunctions() {
-  std::map<std::string, std::string> functions;
+/// A function of a dependent fatbin, and its PTX for all chips.
+struct Function {
+  bool isDependent;
+  std::string text;
+};
+
+std::map<std::string, Function> readFunctions() {
+  std::map<std::string, Function> functions;
   constexpr std::string_view kEntry = ".visible .entry ";
   for (const cuda::Fatbin &fatbin : cuda::fatbins()) {
     std::string_view text(reinterpret_cast<const char *>(fatbin.bytes.data()), fatbin.bytes.size());
     for (size_t at = text.find(kEntry); at != std::string_view::npos;) {
       size_t name = at + kEntry.size(), end = text.find("\n}\n", name);
-      functions[std::string(text.substr(name, text.find('(', name) - name))] = text.substr(name, end - name);
+      Function &function = functions[std::string(text.substr(name, text.find('(', name) - name))];
+      function.isDependent = fatbin.isDependent;
+      function.text += text.substr(name, end - name);
       at = text.find(kEntry, name);
     }
   }
@@ -82,10 +90,12 @@ bool hasInstruction(std::string_view text, std::string_view instruction) {
 }
 
 TEST(PtxTest, FunctionsHaveTheirInstructions) {
-  std::map<std::string, std::string> functions = readFunctions();
+  std::map<std::string, Function> functions = readFunctions();
   EXPECT_GT(functions.size(), 150u);
   std::map<const Rule *, int> used;
-  for (const auto &[name, text] : functions) {
+  for (const auto &[name, function] : functions) {
+    const auto &[isDependent, text] = function;
+    EXPECT_TRUE(!isDependent || hasInstruction(text, "griddepcontrol.wait")) << name << " does not wait";
     int rules = 0;
     for (const Rule &rule : kRules) {
       if (!std::regex_match(name, std::regex(rule.functions)))

@@ -4,6 +4,7 @@
 // The functions of the driver that parity tests need.
 
 #include "test_device.h"
+#include "cuda/driver_types.h"
 #include "cuda/kernels/kernel_table.h"
 
 #include <cstdio>
@@ -23,8 +24,7 @@ struct DriverFunctions {
   int (*cuModuleLoadData)(void **, const void *);
   int (*cuModuleGetFunction)(void **, void *, const char *);
   int (*cuFuncSetAttribute)(void *, int, int);
-  int (*cuLaunchKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
-                        void **);
+  int (*cuLaunchKernelEx)(const rt::cuda::CUlaunchConfig *, void *, void **, void **);
   int (*cuTensorMapEncodeTiled)(void *, int, unsigned, void *, const uint64_t *, const uint64_t *, const unsigned *,
                                 const unsigned *, int, int, int, int);
   int (*cuMemAllocAsync)(uint64_t *, size_t, void *);
@@ -54,7 +54,7 @@ static bool openDriver(DriverFunctions &driver, std::string &reason) {
 #define HONE_FIND(function) find(driver.function, #function)
   HONE_FIND(cuInit), HONE_FIND(cuDeviceGet), HONE_FIND(cuDeviceGetAttribute), HONE_FIND(cuDevicePrimaryCtxRetain);
   HONE_FIND(cuCtxSetCurrent), HONE_FIND(cuCtxSynchronize), HONE_FIND(cuModuleLoadData), HONE_FIND(cuModuleGetFunction);
-  HONE_FIND(cuFuncSetAttribute), HONE_FIND(cuLaunchKernel), HONE_FIND(cuTensorMapEncodeTiled),
+  HONE_FIND(cuFuncSetAttribute), HONE_FIND(cuLaunchKernelEx), HONE_FIND(cuTensorMapEncodeTiled),
       HONE_FIND(cuMemAllocAsync), HONE_FIND(cuMemFreeAsync);
   HONE_FIND(cuMemcpyHtoD_v2), HONE_FIND(cuMemcpyDtoH_v2), HONE_FIND(cuGetErrorName), HONE_FIND(cuEventCreate);
   HONE_FIND(cuEventRecord), HONE_FIND(cuEventSynchronize), HONE_FIND(cuEventElapsedTime);
@@ -106,19 +106,25 @@ void *TestDevice::functionOf(const void *image, const char *name) {
 
 void TestDevice::launch(const cuda::DeviceFunction &function, const cuda::LaunchShape &shape, void **arguments) {
   names.insert(function.name);
-  launch(functionOf(cuda::fatbins()[function.fatbin].bytes.data(), function.name), function.name, shape, arguments);
+  const cuda::Fatbin &fatbin = cuda::fatbins()[function.fatbin];
+  launch(functionOf(fatbin.bytes.data(), function.name), function.name, shape, arguments, fatbin.isDependent);
 }
 
 void TestDevice::launch(const char *ptx, const char *name, const cuda::LaunchShape &shape, void **arguments) {
-  launch(functionOf(ptx, name), name, shape, arguments);
+  launch(functionOf(ptx, name), name, shape, arguments, /*isDependent=*/false);
 }
 
-void TestDevice::launch(void *function, const char *name, const cuda::LaunchShape &shape, void **arguments) {
+void TestDevice::launch(void *function, const char *name, const cuda::LaunchShape &shape, void **arguments,
+                        bool isDependent) {
   if (shape.shared > 48 * 1024) // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
     check(driver.cuFuncSetAttribute(function, 8, static_cast<int>(shape.shared)), "cuFuncSetAttribute");
-  check(driver.cuLaunchKernel(function, shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0], shape.block[1],
-                              shape.block[2], shape.shared, nullptr, arguments, nullptr),
-        name);
+  rt::cuda::CUlaunchAttribute early = {rt::cuda::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, {}, {}};
+  early.value.programmaticStreamSerializationAllowed = 1;
+  bool isEarly = isDependent && deviceLimits.chip >= cuda::kFirstChipOfDependentLaunch;
+  const auto &[grid, block, shared] = shape;
+  rt::cuda::CUlaunchConfig config = {grid[0],  grid[1], grid[2], block[0], block[1],
+                                     block[2], shared,  nullptr, &early,   isEarly ? 1u : 0u};
+  check(driver.cuLaunchKernelEx(&config, function, arguments, nullptr), name);
 }
 
 bool TestDevice::useLibrary(bool isUsed) {
@@ -167,6 +173,7 @@ void *TestDevice::acquire(uint64_t bytes) {
 
 void TestDevice::release(void *memory) {
   check(driver.cuMemFreeAsync(reinterpret_cast<uint64_t>(memory), nullptr), "cuMemFreeAsync");
+  uploaded.erase(static_cast<const char *>(memory));
   --acquired;
 }
 
@@ -203,7 +210,14 @@ void *TestDevice::upload(const std::vector<uint8_t> &bytes) {
   void *memory = acquire(std::max<size_t>(bytes.size(), 1));
   if (!bytes.empty())
     check(driver.cuMemcpyHtoD_v2(reinterpret_cast<uint64_t>(memory), bytes.data(), bytes.size()), "cuMemcpyHtoD");
+  uploaded[static_cast<const char *>(memory)] = bytes.size();
   return memory;
+}
+
+bool TestDevice::isConstant(const void *memory) const {
+  const char *address = static_cast<const char *>(memory);
+  auto next = uploaded.upper_bound(address);
+  return next != uploaded.begin() && static_cast<size_t>(address - std::prev(next)->first) < std::prev(next)->second;
 }
 
 void TestDevice::download(void *memory, std::vector<uint8_t> &bytes) {

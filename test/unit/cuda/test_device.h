@@ -30,6 +30,8 @@ public:
   void launch(const cuda::DeviceFunction &function, const cuda::LaunchShape &shape, void **arguments) override;
   /// The same with a kernel of PTX, which ends with a zero and lives as long as this.
   void launch(const char *ptx, const char *name, const cuda::LaunchShape &shape, void **arguments);
+  /// Of what was uploaded.
+  bool isConstant(const void *memory) const override;
   /// By cuBLASLt, where `useLibrary` says so.
   bool multiply(const cuda::MatrixProduct &product) override;
   void *acquire(uint64_t bytes) override;
@@ -74,7 +76,7 @@ private:
   void check(int result, const char *what) const;
   int32_t attribute(int number) const;
   void *functionOf(const void *image, const char *name);
-  void launch(void *function, const char *name, const cuda::LaunchShape &shape, void **arguments);
+  void launch(void *function, const char *name, const cuda::LaunchShape &shape, void **arguments, bool isDependent);
 
   const DriverFunctions &driver;
   int device = 0;
@@ -83,6 +85,7 @@ private:
   int64_t acquired = 0, products = 0;
   std::unique_ptr<rt::cuda::Products> library;
   bool isLibraryUsed = false;
+  std::map<const char *, size_t> uploaded; // bytes, by address
   std::set<std::string> names;
   void *events[2] = {};
 };

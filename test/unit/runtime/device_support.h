@@ -13,33 +13,6 @@
 #include <dlfcn.h>
 
 namespace hone::test {
-
-/// A fat binary with one piece of PTX, as the toolkit's fatbinary lays it out without compression.
-inline std::string fatbinOf(const std::string &ptx) {
-  struct {
-    uint32_t magic = 0xBA55ED50;
-    uint16_t version = 1, headerBytes = 16;
-    uint64_t contentBytes;
-  } header;
-  struct {
-    uint16_t kind = 1, attributes = 0x101; // PTX
-    uint32_t headerBytes = 64;
-    uint64_t contentBytes;
-    uint32_t compressedBytes = 0, optionsOffset = 0;
-    uint16_t minor = 5, major = 7;
-    uint32_t chip = 80, nameOffset = 0, nameBytes = 0;
-    uint64_t flags = 0x11, reserved = 0, plainBytes = 0;
-  } entry;
-  static_assert(sizeof header == 16 && sizeof entry == 64);
-  std::string text = ptx + std::string(8 - ptx.size() % 8, '\0');
-  entry.contentBytes = text.size();
-  header.contentBytes = sizeof entry + text.size();
-  std::string bytes(sizeof header + sizeof entry, '\0');
-  std::memcpy(bytes.data(), &header, sizeof header);
-  std::memcpy(bytes.data() + sizeof header, &entry, sizeof entry);
-  return bytes + text;
-}
-
 /// Whether these run on the machine's own GPU, by the variable that tests of kernels have too.
 inline bool hasOwnDriver() { return std::getenv("HONE_TEST_CUDA_DRIVER") != nullptr; }
 
@@ -104,7 +77,7 @@ inline void writeToy(const std::string &folder, std::string_view target, io::Man
     return writeArtefact(folder, HONE_TEST_PROGRAM, manifest);
   manifest = deviceManifest(std::move(manifest));
   std::filesystem::create_directories(folder);
-  std::string fatbin = fatbinOf(*io::readFile(testFile(HONE_TEST_DEVICE_PTX)));
+  std::string fatbin = *io::readFile(testFile(HONE_TEST_DEVICE_FATBIN));
   ASSERT_EQ(messageOf(io::writeFile(folder + "/device.fatbin", fatbin)), "OK");
   manifest.fileBytes["device.fatbin"] = fatbin.size();
   writeArtefact(folder, testFile(HONE_TEST_DEVICE_PROGRAM), manifest);

@@ -83,7 +83,7 @@ void mergeSplits(KernelDevice &device, AttentionArguments &args) {
     return;
   void *pointers[] = {&args};
   device.launch({kAttentionFmaFatbin, "attention_merge"},
-                {{static_cast<uint32_t>(divideUp(args.rows(), 4)), 1, 1}, {128, 1, 1}, 0}, pointers);
+                {{static_cast<uint32_t>(args.rows()), 1, 1}, {kMergeThreads, 1, 1}, 0}, pointers);
   device.release(args.partial);
 }
 

@@ -56,6 +56,9 @@ struct AttentionArguments {
   }
 };
 
+constexpr int32_t kMostSplits = 128;
+constexpr int32_t kMergeThreads = kMostSplits; // one for each split
+
 /// Split-KV: how many blocks divide the keys of rows, so that `blocks` blocks of rows fill every SM with `residents`
 /// of them. A split has 256 keys at least, as the latency at its begin and end is exposed.
 HONE_HOST_DEVICE constexpr int32_t kvSplits(int64_t blocks, int64_t keys, int32_t multiprocessors, int32_t residents) {
@@ -63,7 +66,7 @@ HONE_HOST_DEVICE constexpr int32_t kvSplits(int64_t blocks, int64_t keys, int32_
     return 1;
   int64_t wanted = divideUp(int64_t{residents} * multiprocessors, blocks), most = divideUp(keys, 256);
   int64_t splits = wanted < most ? wanted : most;
-  return static_cast<int32_t>(splits < 1 ? 1 : splits > 128 ? 128 : splits);
+  return static_cast<int32_t>(splits < 1 ? 1 : splits > kMostSplits ? kMostSplits : splits);
 }
 
 /// The keys of a split, whole tiles of `tile` keys.

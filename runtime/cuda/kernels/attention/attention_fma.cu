@@ -8,6 +8,7 @@
 // consecutive elements of a value.
 
 #include "../device/attention_rows.h"
+#include "../device/overlap.h"
 #include "attention_fma.h"
 
 namespace hone::cuda {
@@ -190,39 +191,42 @@ private:
 extern "C" __global__ void __launch_bounds__(32 * hone::cuda::kAttentionFmaWarps, hone::cuda::kFmaResidents)
     attention_fma(const __grid_constant__ hone::cuda::AttentionArguments args) {
   extern __shared__ float attentionFmaShared[];
+  hone::cuda::enterInOrder();
   hone::cuda::AttentionFma<false>(args, attentionFmaShared).run();
 }
 
 extern "C" __global__ void __launch_bounds__(32 * hone::cuda::kAttentionFmaWarps, hone::cuda::kMaskedFmaResidents)
     attention_fma_masked(const __grid_constant__ hone::cuda::AttentionArguments args) {
   extern __shared__ float attentionFmaShared[];
+  hone::cuda::enterInOrder();
   hone::cuda::AttentionFma<true>(args, attentionFmaShared).run();
 }
 
-/// The LSE merge of split-KV: a warp merges the splits of a row.
-extern "C" __global__ void __launch_bounds__(128)
+/// The LSE merge of split-KV: a block merges the splits of a row. Loads of several splits are in flight.
+extern "C" __global__ void __launch_bounds__(hone::cuda::kMergeThreads)
     attention_merge(const __grid_constant__ hone::cuda::AttentionArguments args) {
   using namespace hone::cuda;
-  int64_t row = int64_t{4} * blockIdx.x + threadIdx.x / 32;
-  int lane = threadIdx.x % 32;
-  if (row >= args.rows())
-    return;
-  const float *state = partialState(args, row, 0);
-  float runningMax = -infinity(), sum = 0;
-  for (int i = lane; i < args.splits; i += 32)
-    runningMax = maxNan(runningMax, state[2 * i]);
-  runningMax = warpMaximum(runningMax);
-  for (int i = lane; i < args.splits; i += 32)
-    sum += probabilityOf(state[2 * i], runningMax) * state[2 * i + 1];
-  sum = warpSum(sum);
+  __shared__ float factors[kMostSplits], shared[kMergeThreads / 32];
+  enterInOrder();
+  int64_t row = blockIdx.x;
+  int split = threadIdx.x;
+  bool isSplit = split < args.splits;
+  const float *state = partialState(args, row, isSplit ? split : 0);
+  float most = isSplit ? state[0] : -infinity(), total = isSplit ? state[1] : 0;
+  float runningMax = blockMaximum(most, shared);
+  float factor = probabilityOf(most, runningMax);
+  factors[split] = factor;
+  float sum = blockSum(factor * total, shared);
   int64_t query = row % args.queries, head = row / args.queries % args.queryHeads,
           sequence = row / args.queries / args.queryHeads;
-  float scale = scaleOfRow(args, sequence, head, query, runningMax, sum, lane == 0);
+  float scale = scaleOfRow(args, sequence, head, query, runningMax, sum, threadIdx.x == 0);
   int64_t to = args.out.offset(sequence, head, query);
-  for (int i = lane; i < args.valueSize; i += 32) {
+  const float *values = partialValues(args, row, 0);
+  for (int i = threadIdx.x; i < args.valueSize; i += kMergeThreads) {
     float value = 0;
-    for (int split = 0; split < args.splits; ++split)
-      value += probabilityOf(state[2 * split], runningMax) * partialValues(args, row, split)[i];
+#pragma unroll 16
+    for (int other = 0; other < args.splits; ++other)
+      value += factors[other] * values[int64_t{other} * args.valueSize + i];
     storeElement(args.out.data, to + i * args.out.strides[3], args.out.dtype, value * scale);
   }
 }

@@ -14,6 +14,7 @@
 #include "../device/attention_rows.h"
 #include "../device/cp_async.h"
 #include "../device/mma.h"
+#include "../device/overlap.h"
 #include "flash.h"
 
 namespace hone::cuda {
@@ -432,6 +433,7 @@ constexpr int residentsOf(int size, int rowWarps) { return size == 64 && rowWarp
   extern "C" __global__ void __launch_bounds__(32 * hone::cuda::kFlashWarps, residentsOf(size, rowWarps))              \
       name(const __grid_constant__ hone::cuda::AttentionArguments args) {                                              \
     extern __shared__ __align__(128) char flashShared[];                                                               \
+    hone::cuda::enterInOrder();                                                                                        \
     hone::cuda::Flash<isHalf, cachePlanes, queryPlanes, size, rowWarps>(args, flashShared).run();                      \
   }
 

@@ -12,17 +12,39 @@
 
 namespace hone::cuda {
 
-/// The epilogue applied to a sum; `row` is that of y.
-__device__ inline float applyEpilogue(const LinearArguments &args, float sum, int64_t row, int64_t output) {
+/// What the epilogue adds to a sum and multiplies it by.
+struct EpilogueTerms {
+  float bias, factor, residual;
+};
+
+/// The terms of an output; `row` is that of y.
+__device__ inline EpilogueTerms loadTerms(const LinearArguments &args, int64_t row, int64_t output) {
+  EpilogueTerms terms = {};
   if (args.bias.data)
-    sum += loadElement(args.bias.data, output * args.bias.inner, args.bias.dtype);
+    terms.bias = loadElement(args.bias.data, output * args.bias.inner, args.bias.dtype);
+  if (args.factor.data)
+    terms.factor =
+        loadElement(args.factor.data, args.factor.offset(row) + output * args.factor.inner, args.factor.dtype);
+  if (args.residual.data)
+    terms.residual =
+        loadElement(args.residual.data, args.residual.offset(row) + output * args.residual.inner, args.residual.dtype);
+  return terms;
+}
+
+__device__ inline float applyTerms(const LinearArguments &args, float sum, const EpilogueTerms &terms) {
+  if (args.bias.data)
+    sum += terms.bias;
   float value = activate(sum, args.activation);
   if (args.factor.data)
-    value *= loadElement(args.factor.data, args.factor.offset(row) + output * args.factor.inner, args.factor.dtype);
+    value *= terms.factor;
   if (args.residual.data)
-    value +=
-        loadElement(args.residual.data, args.residual.offset(row) + output * args.residual.inner, args.residual.dtype);
+    value += terms.residual;
   return value;
+}
+
+/// The epilogue applied to a sum; `row` is that of y.
+__device__ inline float applyEpilogue(const LinearArguments &args, float sum, int64_t row, int64_t output) {
+  return applyTerms(args, sum, loadTerms(args, row, output));
 }
 
 /// Applies the epilogue and stores the result.
@@ -57,14 +79,26 @@ __device__ inline void storeFourOutputs(const LinearArguments &args, const float
 }
 
 /// Adds the K-slices of a block, sums[slices][rows][outputs] of the outputs from `firstOutput` and the rows from
-/// `firstRow` on, and stores outputs, or partial sums where the block has a part of the inputs (split-K).
+/// `firstRow` on, and stores outputs, or partial sums where the block has a part of the inputs (split-K). The terms of
+/// the epilogue are prefetched.
 template <class Layer> __device__ inline void reduceAndStore(const Layer &args, const float *sums, int32_t rows,
                                                              int32_t outputs, int64_t firstRow, int64_t firstOutput) {
+  EpilogueTerms terms = {};
+  auto prefetch = [&](int32_t i) {
+    int64_t row = firstRow + i / outputs, output = firstOutput + i % outputs;
+    if (i < rows * outputs && row < args.rows && output < args.outputs && !args.partialSums)
+      terms = loadTerms(args, args.outputRow(row), output);
+  };
+  prefetch(threadIdx.x);
   __syncthreads();
 #pragma unroll 1
   for (int32_t i = threadIdx.x; i < rows * outputs; i += blockDim.x) {
     int64_t row = firstRow + i / outputs, output = firstOutput + i % outputs;
-    if (row >= args.rows || output >= args.outputs)
+    if (row >= args.rows)
+      return;
+    EpilogueTerms own = terms;
+    prefetch(i + blockDim.x);
+    if (output >= args.outputs)
       continue;
     float sum = 0;
     for (int32_t slice = 0; slice < args.slices; ++slice)
@@ -72,7 +106,8 @@ template <class Layer> __device__ inline void reduceAndStore(const Layer &args, 
     if (args.partialSums)
       args.partialSums[(blockIdx.z * args.rows + row) * args.outputs + output] = sum;
     else
-      storeOutput(args, sum, args.outputRow(row), output);
+      storeElement(args.y.data, args.y.offset(args.outputRow(row)) + output * args.y.inner, args.y.dtype,
+                   applyTerms(args, sum, own));
   }
 }
 

@@ -12,6 +12,7 @@
 #define HONE_RUNTIME_CUDA_KERNELS_DEVICE_GEMV_FMA_KERNEL_H
 
 #include "epilogue.h"
+#include "overlap.h"
 
 namespace hone::cuda {
 
@@ -74,9 +75,13 @@ public:
     Weight ring[kDepth][kGemvFmaOutputs];
     int64_t k = int64_t{kGemvFmaInputs} * (blockIdx.z * args.slices + slice) + 4 * lane,
             step = int64_t{kGemvFmaInputs} * args.stride;
+    letNextBegin();
+    if (!args.isConstant)
+      waitForPrevious();
 #pragma unroll
     for (int slot = 0; slot < kDepth; ++slot)
       readWeights(ring[slot], k + slot * step);
+    waitForPrevious();
     for (; k < args.inputs; k += kDepth * step) {
 #pragma unroll
       for (int slot = 0; slot < kDepth; ++slot) {

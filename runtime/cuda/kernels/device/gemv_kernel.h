@@ -8,17 +8,20 @@
 // products: no shared memory, no transposition, and every sector is used whole.
 //
 // The kernel is memory-bound. A ring of kDepth chunks in registers is always in flight: with one tile 4 · 2 · 16
-// bytes a lane, which is 4 KiB a warp, and of quantized values 3 KiB (8 and 4 bits), 2.25 KiB (3 bits) or 2 KiB (2
-// bits). ptxas uses at most about 128 registers, so an SM runs 16 warps with 48 KiB in flight; an H200 needs 4.8 TB/s
-// · 0.8 µs / 132 = 29 KiB an SM. For 1 KiB of weights of 16 outputs there are about 45 instructions in bf16, and 110
-// with 4-bit values and inputs of bf16 (two for a pair of values, four products for a part). An SM issues 198 while 1
-// KiB arrives (4 · 1 KiB / 20.7 bytes a cycle).
+// bytes a lane, which is 4 KiB a warp, and of quantized values 3 KiB (2.25 and 1.5 KiB of 3 and 2 bits), with their
+// scales. Kernels of floats have 64 registers, so that an SM runs 32 warps, all others about 128 and 16 warps; an H200
+// needs 4.8 TB/s · 0.8 µs / 132 = 29 KiB in flight an SM. Quantized values are bound by instructions: for 1 KiB of
+// weights of 16 outputs there are about 200 with 4-bit values in wide chunks and inputs of bf16, and an SM issues 198
+// while 1 KiB arrives (4 · 1 KiB / 20.7 bytes a cycle).
+//
+// Weights of the first chunks are prefetched before the kernel waits for the one before it (overlap.h).
 
 #ifndef HONE_RUNTIME_CUDA_KERNELS_DEVICE_GEMV_KERNEL_H
 #define HONE_RUNTIME_CUDA_KERNELS_DEVICE_GEMV_KERNEL_H
 
 #include "epilogue.h"
 #include "input_rows.h"
+#include "overlap.h"
 #include "weights.h"
 
 namespace hone::cuda {
@@ -35,12 +38,12 @@ public:
   __device__ Gemv(const Layer &args, int64_t rowTile)
       : args(args), warp(threadIdx.x / 32), g(threadIdx.x / 4 % 8), t(threadIdx.x % 4),
         firstOutput(int64_t{16} * RowTiles * blockIdx.x), firstRow(8 * ColumnTiles * rowTile),
-        chunks(static_cast<int32_t>(divideUp(args.inputs, Weight::kParts * kPartInputs))) {
+        chunks(static_cast<int32_t>(divideUp(args.inputs, Weight::kChunkInputs))) {
 #pragma unroll
     for (int i = 0; i < 2 * RowTiles; ++i) {
       // Outputs past the end read the last one; their sums are not stored.
       int64_t output = firstOutput + 8 * i + g;
-      outputs[i] = static_cast<int32_t>(output < args.outputs ? output : args.outputs - 1);
+      rows[i] = typename Weight::Row(args, output < args.outputs ? output : args.outputs - 1);
     }
 #pragma unroll
     for (int tile = 0; tile < ColumnTiles; ++tile) {
@@ -53,9 +56,13 @@ public:
   __device__ void run(float *shared) {
     TileChunk<Weight> ring[kDepth][RowTiles];
     int32_t chunk = blockIdx.z * args.slices + warp;
+    letNextBegin();
+    if (!args.isConstant)
+      waitForPrevious();
 #pragma unroll
     for (int slot = 0; slot < kDepth; ++slot)
       readWeights(ring[slot], chunk + slot * args.stride);
+    waitForPrevious();
     if (hasOutliers())
       multiplyOutliers(shared);
     readX(chunk, 0);
@@ -80,17 +87,29 @@ private:
     if (chunk >= chunks)
       return;
 #pragma unroll
-    for (int i = 0; i < 2 * RowTiles; ++i)
-      tiles[i / 2].rows[i % 2].read(args, outputs[i], chunk, t);
+    for (int i = 0; i < 2 * RowTiles; ++i) {
+      Weight &weight = tiles[i / 2].rows[i % 2];
+      weight.read(args, rows[i], chunk, t);
+      if constexpr (Weight::kHasScales)
+        weight.readScales(args, rows[i], chunk);
+    }
   }
 
   __device__ void readX(int32_t chunk, int part) {
 #pragma unroll
     for (int tile = 0; tile < ColumnTiles; ++tile)
-      readInputs(raw[tile], inputs[tile], int64_t{chunk * Weight::kParts + part} * kPartInputs + 8 * t, args.x.count);
+      readInputs(raw[tile], inputs[tile], chunk * Weight::kChunkInputs + Weight::offsetOf(part, t),
+                 static_cast<int32_t>(args.x.count));
   }
 
+  /// Of the parts with one scale: the sums of their products, and the scales of rows g and g + 8 of each tile.
+  struct ScaledProducts {
+    float sums[RowTiles][ColumnTiles][4];
+    GroupScale scales[RowTiles][2];
+  };
+
   __device__ void multiplyChunk(const TileChunk<Weight> (&tiles)[RowTiles], int32_t chunk) {
+    ScaledProducts scaled;
 #pragma unroll
     for (int part = 0; part < Weight::kParts; ++part) {
       // The inputs of the next part are prefetched while this one is multiplied.
@@ -102,35 +121,53 @@ private:
         readX(chunk, part + 1);
       else
         readX(chunk + args.stride, 0);
-      multiplyPart(tiles, chunk, part, current);
+      if constexpr (Weight::kHasScales) {
+        constexpr int kSharing = Weight::kParts / Weight::kScales; // parts with one scale
+        if (part % kSharing == 0)
+          begin(scaled, tiles, chunk, part / kSharing);
+        multiplyPart(scaled.sums, tiles, part, current, scaled);
+        if (part % kSharing == kSharing - 1)
+          addScaled(scaled);
+      } else {
+        multiplyPart(sums, tiles, part, current, scaled);
+      }
     }
   }
 
-  __device__ void multiplyPart(const TileChunk<Weight> (&tiles)[RowTiles], int32_t chunk, int part,
-                               const RawInputs<Split> (&current)[ColumnTiles]) {
+  __device__ void begin(ScaledProducts &scaled, const TileChunk<Weight> (&tiles)[RowTiles], int32_t chunk, int scale) {
 #pragma unroll
     for (int rowTile = 0; rowTile < RowTiles; ++rowTile) {
-      GroupScale above = {}, below = {};
-      if constexpr (Weight::kHasScales) {
-        above = Weight::scaleOf(args, outputs[2 * rowTile], chunk, part);
-        below = Weight::scaleOf(args, outputs[2 * rowTile + 1], chunk, part);
-      }
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        scaled.scales[rowTile][i] = tiles[rowTile].rows[i].scale(args, chunk, scale);
+#pragma unroll
+      for (int tile = 0; tile < ColumnTiles; ++tile)
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          scaled.sums[rowTile][tile][i] = 0;
+    }
+  }
+
+  __device__ void addScaled(const ScaledProducts &scaled) {
+#pragma unroll
+    for (int rowTile = 0; rowTile < RowTiles; ++rowTile)
+#pragma unroll
+      for (int tile = 0; tile < ColumnTiles; ++tile)
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          sums[rowTile][tile][i] += scaled.scales[rowTile][i / 2].scale * scaled.sums[rowTile][tile][i];
+  }
+
+  __device__ void multiplyPart(float (&to)[RowTiles][ColumnTiles][4], const TileChunk<Weight> (&tiles)[RowTiles],
+                               int part, const RawInputs<Split> (&current)[ColumnTiles], const ScaledProducts &scaled) {
+#pragma unroll
+    for (int rowTile = 0; rowTile < RowTiles; ++rowTile) {
       uint32_t first[4], second[4];
-      tiles[rowTile].rows[0].expand(args, part, t, above.zero, first);
-      tiles[rowTile].rows[1].expand(args, part, t, below.zero, second);
+      tiles[rowTile].rows[0].expand(args, part, t, scaled.scales[rowTile][0].zero, first);
+      tiles[rowTile].rows[1].expand(args, part, t, scaled.scales[rowTile][1].zero, second);
 #pragma unroll
-      for (int tile = 0; tile < ColumnTiles; ++tile) {
-        Inputs<Split> x(current[tile], Weight::kOrder);
-        if constexpr (Weight::kHasScales) {
-          float products[4] = {};
-          multiply(products, first, second, x);
-#pragma unroll
-          for (int i = 0; i < 4; ++i)
-            sums[rowTile][tile][i] += (i < 2 ? above.scale : below.scale) * products[i];
-        } else {
-          multiply(sums[rowTile][tile], first, second, x);
-        }
-      }
+      for (int tile = 0; tile < ColumnTiles; ++tile)
+        multiply(to[rowTile][tile], first, second, Inputs<Split>(current[tile], Weight::kOrder));
     }
   }
 
@@ -212,7 +249,7 @@ private:
   const int warp, g, t;
   const int64_t firstOutput, firstRow;
   const int32_t chunks;
-  int32_t outputs[2 * RowTiles];
+  typename Weight::Row rows[2 * RowTiles];
   const char *inputs[ColumnTiles];
   RawInputs<Split> raw[ColumnTiles];
   float sums[RowTiles][ColumnTiles][4] = {};
@@ -221,7 +258,8 @@ private:
 } // namespace hone::cuda
 
 #define HONE_GEMV(name, weight, split, rowTiles, columnTiles)                                                          \
-  extern "C" __global__ void __launch_bounds__(32 * hone::cuda::mostSlices(rowTiles))                                  \
+  extern "C" __global__ void __launch_bounds__(32 * hone::cuda::mostSlices(rowTiles),                                  \
+                                               hone::cuda::weight::kResidents[rowTiles - 1])                           \
       name(const __grid_constant__ hone::cuda::LinearArguments args) {                                                 \
     extern __shared__ float shared[];                                                                                  \
     hone::cuda::Gemv<hone::cuda::weight, split, rowTiles, columnTiles>(args, blockIdx.y).run(shared);                  \

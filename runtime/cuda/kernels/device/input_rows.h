@@ -18,8 +18,8 @@ template <bool Split> struct RawInputs {
 
 /// Inputs k … k + 7 of `row`, which is aligned to 16 bytes and has a multiple of eight; 0 past the end, and where
 /// `row` is null.
-template <bool Split> __device__ inline void readInputs(RawInputs<Split> &raw, const char *row, int64_t k,
-                                                        int64_t count) {
+template <bool Split> __device__ inline void readInputs(RawInputs<Split> &raw, const char *row, int32_t k,
+                                                        int32_t count) {
   uint4 v = {};
   [[maybe_unused]] uint4 w = {};
   if (row && k < count) {

@@ -27,6 +27,16 @@ __device__ inline float warpMaximum(float value) {
   return value;
 }
 
+__device__ inline float blockMaximum(float value, float *shared) {
+  value = warpMaximum(value);
+  if (threadIdx.x % 32 == 0)
+    shared[threadIdx.x / 32] = value;
+  __syncthreads();
+  value = warpMaximum(threadIdx.x % 32 < blockDim.x / 32 ? shared[threadIdx.x % 32] : -infinity());
+  __syncthreads();
+  return value;
+}
+
 /// `shared` holds an element for each warp. Threads may reuse it after the call.
 __device__ inline float blockSum(float value, float *shared) {
   value = warpSum(value);

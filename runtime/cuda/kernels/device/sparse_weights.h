@@ -13,29 +13,37 @@
 
 namespace hone::cuda {
 
-/// The indices of part `part`, a word for 32 inputs, of which a lane has byte `lane`; inputs are a multiple of 32.
-__device__ inline uint32_t readIndices(const LinearArguments &args, int32_t output, int64_t part) {
-  return reinterpret_cast<const uint32_t *>(args.indices + output * args.indexStride)[part];
-}
+/// Where an output's kept elements and their indices are. The indices of a part are a word for 32 inputs, of which a
+/// lane has byte `lane`; inputs are a multiple of 32.
+struct SparseRow {
+  const char *weight;
+  const uint32_t *indices;
+  SparseRow() = default;
+  __device__ SparseRow(const LinearArguments &args, int64_t output)
+      : weight(args.weight + output * args.weightStride),
+        indices(reinterpret_cast<const uint32_t *>(args.indices + output * args.indexStride)) {}
+};
 
 /// Kept elements of bf16 or f16: 8 bytes of a lane for eight inputs.
 template <bool IsHalf> struct SparseWeight {
-  static constexpr int kParts = 2, kDepth = 4;
+  static constexpr int kParts = 2, kDepth = 4, kResidents[2] = {1, 1}, kChunkInputs = kParts * kPartInputs;
   static constexpr bool kHasScales = false, kIsHalf = IsHalf, kMayHaveOutliers = false;
   static constexpr PairOrder kOrder = PairOrder::Neighbours;
 
   uint32_t words[2 * kParts], indices[kParts];
+  using Row = SparseRow;
 
-  __device__ void read(const LinearArguments &args, int32_t output, int32_t chunk, int lane) {
-    const char *row = args.weight + output * args.weightStride;
+  __device__ static int offsetOf(int part, int lane) { return kPartInputs * part + 8 * lane; }
+
+  __device__ void read(const LinearArguments &args, const Row &row, int32_t chunk, int lane) {
 #pragma unroll
     for (int i = 0; i < kParts; ++i) {
       int64_t part = int64_t{chunk} * kParts + i;
       uint2 v = {};
       indices[i] = 0;
       if (part * kPartInputs < args.inputs) {
-        v = loadNoAllocate8(row + part * kPartInputs + 8 * lane);
-        indices[i] = readIndices(args, output, part);
+        v = loadNoAllocate8(row.weight + part * kPartInputs + 8 * lane);
+        indices[i] = row.indices[part];
       }
       words[2 * i] = v.x, words[2 * i + 1] = v.y;
     }
@@ -53,27 +61,39 @@ template <bool IsHalf> struct SparseWeight {
 
 /// Kept quantized values of 8 or 4 bits, packed: four of a lane, 4 or 2 bytes, for eight inputs.
 template <int Bits> struct SparseAffineWeight {
-  static constexpr int kParts = 2, kDepth = 4;
+  static constexpr int kParts = 2, kDepth = 4, kResidents[2] = {1, 1}, kChunkInputs = kParts * kPartInputs,
+                       kScales = kParts;
   static constexpr bool kHasScales = true, kIsHalf = false, kMayHaveOutliers = false;
   static constexpr PairOrder kOrder = Bits == 8 ? PairOrder::Neighbours : PairOrder::Halves;
 
   uint32_t words[kParts], indices[kParts];
+  StoredScale<Bits> scales[kScales];
 
-  __device__ void read(const LinearArguments &args, int32_t output, int32_t chunk, int lane) {
-    const char *row = args.weight + output * args.weightStride;
+  struct Row : SparseRow, ScaleRow {
+    Row() = default;
+    __device__ Row(const LinearArguments &args, int64_t output) : SparseRow(args, output), ScaleRow(args, output) {}
+  };
+  __device__ static int offsetOf(int part, int lane) { return kPartInputs * part + 8 * lane; }
+
+  __device__ void read(const LinearArguments &args, const Row &row, int32_t chunk, int lane) {
 #pragma unroll
     for (int i = 0; i < kParts; ++i) {
       int64_t part = int64_t{chunk} * kParts + i;
       words[i] = indices[i] = 0;
       if (part * kPartInputs < args.inputs) {
-        words[i] = reinterpret_cast<const uint32_t *>(row + part * 2 * Bits)[Bits * lane / 8];
-        indices[i] = readIndices(args, output, part);
+        words[i] = reinterpret_cast<const uint32_t *>(row.weight + part * 2 * Bits)[Bits * lane / 8];
+        indices[i] = row.indices[part];
       }
     }
   }
 
-  __device__ static GroupScale scaleOf(const LinearArguments &args, int32_t output, int32_t chunk, int part) {
-    return AffineWeight<Bits>::scaleAt(args, output, (chunk * kParts + part) * kPartInputs);
+  __device__ void readScales(const LinearArguments &args, const Row &row, int32_t chunk) {
+#pragma unroll
+    for (int i = 0; i < kScales; ++i)
+      scales[i].read(args, row, chunk * kChunkInputs + i * kPartInputs);
+  }
+  __device__ GroupScale scale(const LinearArguments &args, int32_t chunk, int i) const {
+    return scales[i].get(args, chunk * kChunkInputs + i * kPartInputs);
   }
 
   /// A pruned input becomes the zero point, which is 0 after the subtraction.
@@ -85,7 +105,7 @@ template <int Bits> struct SparseAffineWeight {
                   zero, pairs);
     } else {
       uint32_t kept = (words[part] >> lane % 2 * 16) ^ (args.isSigned ? 0x8888 : 0);
-      expandCodes<4>(placeNibbles(kept, where, zero), zero, pairs);
+      expandCodes<4>(placeNibbles(kept, where, zero), false, zero, pairs);
     }
   }
 };

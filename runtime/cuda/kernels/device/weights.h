@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Device code: how GEMV reads each format of weights and makes operand A of mma.sync of it. A chunk is what four
-// lanes read of an output; it has parts of 32 inputs, of which a lane holds eight consecutive ones.
+// lanes read of an output; it has parts of 32 inputs, of which a lane holds eight consecutive ones. Parts that have
+// one scale are consecutive.
 
 #ifndef HONE_RUNTIME_CUDA_KERNELS_DEVICE_WEIGHTS_H
 #define HONE_RUNTIME_CUDA_KERNELS_DEVICE_WEIGHTS_H
@@ -15,13 +16,15 @@ namespace hone::cuda {
 
 /// Eight quantized values q of at most four bits, as pairs of q - zero in bf16. 0x4300 is 128 in bf16, whose lowest
 /// bit counts 1, so q in the lowest bits makes 128 + q. Values i and i + 4 are a pair; the first four are in `word`
-/// from bit 0 on, the others from bit 16 on.
-template <int Bits> __device__ inline void expandCodes(uint32_t word, uint32_t zero, uint32_t (&pairs)[4]) {
+/// from bit 0 on, the others from bit 16 on. Signed values become unsigned by their highest bit, by the same LOP3.
+template <int Bits> __device__ inline void expandCodes(uint32_t word, bool areSigned, uint32_t zero,
+                                                       uint32_t (&pairs)[4]) {
   constexpr uint32_t kCodeMask = ((1u << Bits) - 1) * 0x10001u;
+  uint32_t base = 0x43004300 ^ (areSigned ? 0x10001u << (Bits - 1) : 0);
   uint32_t minus = (0xc300u + zero) * 0x10001u; // -(128 + zero), twice
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    pairs[i] = fmaBf16x2((word >> Bits * i & kCodeMask) | 0x43004300, 0x3f803f80, minus);
+    pairs[i] = fmaBf16x2((word >> Bits * i & kCodeMask) ^ base, 0x3f803f80, minus);
 }
 
 /// Bytes in the lowest bits of 2^23 in f32, whose lowest bit counts 1. The difference to 2^23 + zero is exact in the
@@ -42,18 +45,29 @@ enum class PairOrder { Neighbours, Halves };
 
 /// Dense weights of bf16 or f16: 16 bytes are eight inputs.
 template <bool IsHalf> struct DenseWeight {
-  static constexpr int kParts = 1;
-  static constexpr int kDepth = 4; // chunks in flight of a warp with one tile of outputs
+  static constexpr int kParts = 1, kChunkInputs = kPartInputs;
+  static constexpr int kDepth = 4;             // chunks in flight of a warp with one tile of outputs
+  static constexpr int kResidents[2] = {2, 1}; // blocks of an SM at least, with one and two tiles of outputs
   static constexpr bool kHasScales = false, kIsHalf = IsHalf, kMayHaveOutliers = false;
   static constexpr PairOrder kOrder = PairOrder::Neighbours;
 
   uint32_t words[4];
 
+  /// Where an output's weights are.
+  struct Row {
+    const char *weight;
+    Row() = default;
+    __device__ Row(const LinearArguments &args, int64_t output) : weight(args.weight + output * args.weightStride) {}
+  };
+
+  /// The first of the eight inputs of a lane in a part of a chunk.
+  __device__ static int offsetOf(int, int lane) { return 8 * lane; }
+
   /// Rows end where their inputs do, but for padding to 16 bytes.
-  __device__ void read(const LinearArguments &args, int32_t output, int32_t chunk, int lane) {
+  __device__ void read(const LinearArguments &args, const Row &row, int32_t chunk, int lane) {
     uint4 v = {};
     if (chunk * kPartInputs + lane * 8 < args.inputs)
-      v = loadNoAllocate16(args.weight + output * args.weightStride + int64_t{chunk} * 64 + lane * 16);
+      v = loadNoAllocate16(row.weight + int64_t{chunk} * 64 + lane * 16);
     words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
   }
   __device__ void expand(const LinearArguments &, int, int, uint32_t, uint32_t (&pairs)[4]) const {
@@ -69,65 +83,138 @@ struct GroupScale {
   uint32_t zero;
 };
 
-/// Quantized values as #hone.affine packs them, in rows that begin at multiples of 4 bytes. 32 inputs, which four
-/// lanes contribute to a product, are `Bits` words; the eight of a lane are 2 words of 8 bits, 1 of 4 bits, half a
-/// word of 2 bits, and three bytes of 2 words of 3 bits. The rest of a sector is loaded by the neighbouring lanes and
-/// the next parts.
-///
-/// Scales are loaded when they are used: a sector of them serves sixteen groups, so few loads miss.
-template <int Bits> struct AffineWeight {
-  static constexpr int kWords = Bits == 8 || Bits == 3 ? 2 : 1, kParts = 4 / kWords; // words of a part
-  static constexpr int kDepth = Bits == 3 ? 6 : Bits == 2 ? 4 : 3;
-  static constexpr bool kHasScales = true, kIsHalf = false, kMayHaveOutliers = true;
-  static constexpr PairOrder kOrder = Bits == 8 ? PairOrder::Neighbours : PairOrder::Halves;
+/// Where an output's scales and zero points are; zeros is null where there are none.
+struct ScaleRow {
+  const char *scales;
+  const uint8_t *zeros;
+  ScaleRow() = default;
+  __device__ ScaleRow(const LinearArguments &args, int64_t output)
+      : scales(args.scales + output * args.groups * bytesOf(args.scaleType)),
+        zeros(args.zeros ? args.zeros + output * args.zeroStride : nullptr) {}
+};
 
-  uint32_t words[4];
+/// The scale and the zero point of a group as they are stored, so that their loads are prefetched like the weights: a
+/// sector of scales serves sixteen groups, but the warps of a block read it at the same time, and would all wait.
+template <int Bits> struct StoredScale {
+  uint32_t scale, zeros[Bits == 3 ? 2 : 1];
 
-  /// Rows end where their inputs do; inputs are a multiple of eight.
-  __device__ void read(const LinearArguments &args, int32_t output, int32_t chunk, int lane) {
-    const char *row = args.weight + output * args.weightStride;
-    int first = 8 * Bits * lane / 32, last = (8 * Bits * (lane + 1) - 1) / 32;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      int64_t part = int64_t{chunk} * kParts + i / kWords;
-      const auto *codes = reinterpret_cast<const uint32_t *>(row + part * 4 * Bits);
-      words[i] = part * kPartInputs + 8 * lane < args.inputs ? codes[i % kWords == 0 ? first : last] : 0;
-    }
+  /// Of the group of `input`, or of the last one.
+  __device__ void read(const LinearArguments &args, const ScaleRow &row, int32_t input) {
+    int32_t group = groupOf(args, input);
+    scale = args.scaleType == HONE_F32 ? reinterpret_cast<const uint32_t *>(row.scales)[group]
+                                       : reinterpret_cast<const uint16_t *>(row.scales)[group];
+    if (!args.zeros)
+      return;
+    const uint8_t *first = row.zeros + group * Bits / 8;
+    zeros[0] = first[0];
+    if constexpr (Bits == 3)
+      zeros[1] = group * Bits % 8 > 5 ? first[1] : 0;
   }
 
-  __device__ static GroupScale scaleOf(const LinearArguments &args, int32_t output, int32_t chunk, int part) {
-    return scaleAt(args, output, (chunk * kParts + part) * kPartInputs);
-  }
-
-  __device__ static GroupScale scaleAt(const LinearArguments &args, int32_t output, int32_t input) {
-    int32_t group = input >> args.groupShift;
-    if (input >= args.inputs)
-      return {0, 0};
-    GroupScale result = {loadElement(args.scales, int64_t{output} * args.groups + group, args.scaleType),
+  /// Signed values become unsigned when their highest bit is flipped.
+  __device__ GroupScale get(const LinearArguments &args, int32_t input) const {
+    GroupScale result = {args.scaleType == HONE_F32   ? __uint_as_float(scale)
+                         : args.scaleType == HONE_F16 ? fromF16(static_cast<uint16_t>(scale))
+                                                      : __uint_as_float(scale << 16),
                          1u << (Bits - 1)};
     if (!args.zeros)
       return result;
-    const uint8_t *zeros = args.zeros + output * args.zeroStride + group * Bits / 8;
-    int shift = group * Bits % 8;
-    result.zero = zeros[0] >> shift;
-    if (Bits == 3 && shift > 5)
-      result.zero |= uint32_t{zeros[1]} << (8 - shift);
-    result.zero &= (1u << Bits) - 1;
+    uint32_t bytes = zeros[0];
+    if constexpr (Bits == 3)
+      bytes |= zeros[1] << 8;
+    result.zero = bytes >> groupOf(args, input) * Bits % 8 & ((1u << Bits) - 1);
     if (args.isSigned)
       result.zero ^= 1u << (Bits - 1);
     return result;
   }
 
-  /// q - zero is a signed integer of at most nine bits, which bf16 represents. Signed values become unsigned when
-  /// their highest bit is flipped.
+private:
+  __device__ static int32_t groupOf(const LinearArguments &args, int32_t input) {
+    auto last = static_cast<int32_t>(args.inputs - 1);
+    return (input < last ? input : last) >> args.groupShift;
+  }
+};
+
+/// Quantized values as #hone.affine packs them, in rows that begin at multiples of 4 bytes.
+///
+/// Narrow: 32 inputs, which four lanes contribute to a product, are `Bits` words; the eight of a lane are 2 words of 8
+/// bits, 1 of 4 bits, half a word of 2 bits, and three bytes of 2 words of 3 bits. The rest of a sector is loaded by
+/// the neighbouring lanes and the next parts. A part has one scale.
+///
+/// Wide: a lane has consecutive words of one output, 4 of 8 and 4 bits and 2 of 2 bits in one load, 3 of 3 bits, and
+/// four lanes a chunk of one scale: fewer loads and scales, for groups of at least a chunk (isWide).
+template <int Bits, bool IsWide = false> struct AffineWeight {
+  static constexpr int kWords = Bits == 8 || Bits == 3 ? 2 : 1; // of a narrow part
+  static constexpr int kParts = IsWide ? (Bits == 8 ? 2 : 4) : 4 / kWords;
+  static constexpr int kChunkInputs = kParts * kPartInputs;
+  static constexpr int kScales = IsWide ? 1 : kParts;
+  static constexpr int kDepth = IsWide ? 3 : 2, kResidents[2] = {1, 1};
+  static constexpr bool kHasScales = true, kIsHalf = false, kMayHaveOutliers = true;
+  static constexpr PairOrder kOrder = Bits == 8 ? PairOrder::Neighbours : PairOrder::Halves;
+
+  uint32_t words[4];
+  StoredScale<Bits> scales[kScales];
+
+  struct Row : ScaleRow {
+    const char *weight;
+    Row() = default;
+    __device__ Row(const LinearArguments &args, int64_t output)
+        : ScaleRow(args, output), weight(args.weight + output * args.weightStride) {}
+  };
+
+  __device__ static int offsetOf(int part, int lane) {
+    return IsWide ? 8 * (kParts * lane + part) : kPartInputs * part + 8 * lane;
+  }
+
+  /// Rows end where their inputs do; inputs are a multiple of those of a lane's load.
+  __device__ void read(const LinearArguments &args, const Row &row, int32_t chunk, int lane) {
+    if constexpr (IsWide) {
+      constexpr int kLoaded = Bits == 8 ? 4 : Bits;
+      const char *from = row.weight + int64_t{chunk} * 16 * kLoaded + lane * 4 * kLoaded;
+      bool exists = chunk * kChunkInputs + offsetOf(0, lane) < args.inputs;
+      uint4 v = {};
+      if constexpr (Bits == 3) {
+        const auto *three = reinterpret_cast<const uint32_t *>(from);
+        if (exists)
+          v = {three[0], three[1], three[2], 0};
+      } else if constexpr (Bits == 2) {
+        uint2 two = {};
+        if (exists)
+          two = loadNoAllocate8(from);
+        v.x = two.x, v.y = two.y;
+      } else if (exists) {
+        v = loadNoAllocate16(from);
+      }
+      words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
+    } else {
+      int first = 8 * Bits * lane / 32, last = (8 * Bits * (lane + 1) - 1) / 32;
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        int64_t part = int64_t{chunk} * kParts + i / kWords;
+        const auto *codes = reinterpret_cast<const uint32_t *>(row.weight + part * 4 * Bits);
+        words[i] = part * kPartInputs + 8 * lane < args.inputs ? codes[i % kWords == 0 ? first : last] : 0;
+      }
+    }
+  }
+
+  __device__ void readScales(const LinearArguments &args, const Row &row, int32_t chunk) {
+#pragma unroll
+    for (int i = 0; i < kScales; ++i)
+      scales[i].read(args, row, chunk * kChunkInputs + i * kPartInputs);
+  }
+
+  /// Of the parts that have scale `i`.
+  __device__ GroupScale scale(const LinearArguments &args, int32_t chunk, int i) const {
+    return scales[i].get(args, chunk * kChunkInputs + i * kPartInputs);
+  }
+
+  /// q - zero is a signed integer of at most nine bits, which bf16 represents.
   __device__ void expand(const LinearArguments &args, int part, int lane, uint32_t zero, uint32_t (&pairs)[4]) const {
     if constexpr (Bits == 8) {
       uint32_t signs = args.isSigned ? 0x80808080 : 0;
       expandBytes(words[2 * part] ^ signs, words[2 * part + 1] ^ signs, zero, pairs);
     } else {
-      constexpr uint32_t kFour = 1u | 1u << Bits | 1u << 2 * Bits | 1u << 3 * Bits; // the lowest bits of four values
-      uint32_t signs = args.isSigned ? kFour * 0x10001u << (Bits - 1) : 0;
-      expandCodes<Bits>(eightCodes(part, lane) ^ signs, zero, pairs);
+      expandCodes<Bits>(eightCodes(part, lane), args.isSigned, zero, pairs);
     }
   }
 
@@ -136,8 +223,12 @@ private:
   __device__ uint32_t eightCodes(int part, int lane) const {
     if constexpr (Bits == 4)
       return words[part];
+    else if constexpr (Bits == 3 && IsWide)
+      return spreadCodes(__funnelshift_r(words[24 * part / 32], words[24 * part / 32 + 1], 24 * part % 32));
     else if constexpr (Bits == 3)
       return spreadCodes(__funnelshift_r(words[2 * part], words[2 * part + 1], 24 * lane % 32));
+    else if constexpr (IsWide)
+      return spreadCodes(words[part / 2] >> part % 2 * 16);
     else
       return spreadCodes(words[part] >> lane % 2 * 16);
   }
@@ -146,6 +237,8 @@ private:
     return (word & kFour) | (word << (16 - 4 * Bits) & kFour << 16);
   }
 };
+
+template <int Bits> using WideAffineWeight = AffineWeight<Bits, true>;
 
 } // namespace hone::cuda
 

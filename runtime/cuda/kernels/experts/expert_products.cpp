@@ -142,8 +142,9 @@ void ExpertInputs::multiplyGemv(const ExpertWeight &weight, const ExpertProduct 
     layer.slices = plan.slices, sharedBytes = gemvFmaSharedBytes(plan);
   } else {
     bool isSplit = x.dtype == HONE_F32;
-    GemvPlan plan = planGroupedGemv(choices.rows, choices.pairs(), choices.experts, layer.outputs,
-                                    divideUp(layer.inputs, chunkInputs(format)), isSplit, multiprocessors);
+    GemvPlan plan =
+        planGroupedGemv(choices.rows, choices.pairs(), choices.experts, layer.outputs,
+                        divideUp(layer.inputs, chunkInputs(format)), warpsOfGemv(format, layer), multiprocessors);
     function.name = mmaFunction(format, isSplit, plan);
     tileRows = 8 * plan.columnTiles, warps = plan.slices, blocks = plan.blocks;
     layer.slices = plan.slices, sharedBytes = gemvSharedBytes(plan);

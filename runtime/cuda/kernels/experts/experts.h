@@ -81,10 +81,9 @@ constexpr int32_t kExpertSlices = 8;
 
 /// planGemv for all chosen experts at once.
 HONE_HOST_DEVICE constexpr GemvPlan planGroupedGemv(int64_t rows, int64_t pairs, int64_t experts, int64_t outputs,
-                                                    int64_t chunks, bool convertsInputs, int32_t multiprocessors) {
+                                                    int64_t chunks, int32_t warps, int32_t multiprocessors) {
   int64_t chosen = pairs < experts ? pairs : experts;
-  GemvPlan plan =
-      planGemv(plannedRows(rows, pairs, experts), outputs * chosen, chunks, convertsInputs, multiprocessors);
+  GemvPlan plan = planGemv(plannedRows(rows, pairs, experts), outputs * chosen, chunks, warps, multiprocessors);
   plan.blocks = divideUp(outputs, 16 * plan.rowTiles);
   plan.slices = plan.slices < kExpertSlices ? plan.slices : kExpertSlices;
   return plan;

@@ -29,6 +29,20 @@ const char *sparseFunction(Format format, bool isSplit, int32_t tiles) {
   return names[static_cast<int>(format)][isSplit][tiles];
 }
 
+/// Kernels for wide chunks, in the order of `mmaFunction`.
+const char *wideFunction(Format format, bool isSplit, int32_t tiles) {
+  static constexpr const char *names[4][2][3] = {
+      {{"gemv_wide_affine8_1x1", "gemv_wide_affine8_2x1", "gemv_wide_affine8_2x2"},
+       {"gemv_wide_affine8_split_1x1", "gemv_wide_affine8_split_2x1", "gemv_wide_affine8_split_2x2"}},
+      {{"gemv_wide_affine4_1x1", "gemv_wide_affine4_2x1", "gemv_wide_affine4_2x2"},
+       {"gemv_wide_affine4_split_1x1", "gemv_wide_affine4_split_2x1", "gemv_wide_affine4_split_2x2"}},
+      {{"gemv_wide_affine3_1x1", "gemv_wide_affine3_2x1", "gemv_wide_affine3_2x2"},
+       {"gemv_wide_affine3_split_1x1", "gemv_wide_affine3_split_2x1", "gemv_wide_affine3_split_2x2"}},
+      {{"gemv_wide_affine2_1x1", "gemv_wide_affine2_2x1", "gemv_wide_affine2_2x2"},
+       {"gemv_wide_affine2_split_1x1", "gemv_wide_affine2_split_2x1", "gemv_wide_affine2_split_2x2"}}};
+  return names[static_cast<int>(format) - static_cast<int>(Format::Affine8)][isSplit][tiles];
+}
+
 /// In the order of tiles 1x1, 2x1, 2x2, then the same for inputs that are split into hi and lo terms.
 const char *mmaFunction(Format format, bool isSplit, int32_t tiles) {
   static constexpr const char *names[7][2][3] = {
@@ -47,10 +61,15 @@ const char *mmaFunction(Format format, bool isSplit, int32_t tiles) {
   return names[static_cast<int>(format)][isSplit][tiles];
 }
 
-uint32_t mmaFatbin(Format format) {
-  if (!isQuantized(format))
-    return kGemvDenseFatbin;
-  return format == Format::Affine8 || format == Format::Affine4 ? kGemvAffineFatbin : kGemvLowBitFatbin;
+DeviceFunction mmaKernel(Format format, const LinearArguments &args, bool isSplit, int32_t tiles) {
+  if (args.indices)
+    return {kGemvSparseFatbin, sparseFunction(format, isSplit, tiles)};
+  if (isWide(format, args))
+    return {kGemvWideFatbin, wideFunction(format, isSplit, tiles)};
+  uint32_t fatbin = !isQuantized(format)                                     ? kGemvDenseFatbin
+                    : format == Format::Affine8 || format == Format::Affine4 ? kGemvAffineFatbin
+                                                                             : kGemvLowBitFatbin;
+  return {fatbin, mmaFunction(format, isSplit, tiles)};
 }
 
 const char *fmaFunction(Format format, bool isSparse, const GemvFmaPlan &plan) {
@@ -76,14 +95,13 @@ LaunchShape shapeOf(int64_t blocks, int64_t rows, int64_t rowsAtOnce, int32_t wa
 }
 
 Launch planMma(Format format, bool isSplit, const LinearArguments &args, int32_t multiprocessors) {
-  bool isSparse = args.indices != nullptr;
-  int64_t chunks = divideUp(args.inputs, isSparse ? kSparseChunkInputs : chunkInputs(format));
-  GemvPlan plan = planGemv(args.rows, args.outputs, chunks, isSplit, multiprocessors);
-  int32_t tiles = plan.rowTiles + plan.columnTiles - 2;
-  return {{isSparse ? kGemvSparseFatbin : mmaFatbin(format),
-           isSparse ? sparseFunction(format, isSplit, tiles) : mmaFunction(format, isSplit, tiles)},
-          shapeOf(plan.blocks, args.rows, 8 * plan.columnTiles, plan.slices, gemvSharedBytes(plan)),
-          plan.slices,
+  int32_t chunk = args.indices           ? kSparseChunkInputs
+                  : isWide(format, args) ? wideChunkInputs(format)
+                                         : chunkInputs(format);
+  int64_t chunks = divideUp(args.inputs, chunk);
+  GemvPlan plan = planGemv(args.rows, args.outputs, chunks, warpsOfGemv(format, args), multiprocessors);
+  return {mmaKernel(format, args, isSplit, plan.rowTiles + plan.columnTiles - 2),
+          shapeOf(plan.blocks, args.rows, 8 * plan.columnTiles, plan.slices, gemvSharedBytes(plan)), plan.slices,
           chunks / plan.slices};
 }
 
@@ -114,6 +132,7 @@ void runGemv(KernelDevice &device, Format format, LinearArguments args) {
   int64_t sums = args.rows * args.outputs;
   args.slices = launch.slices;
   args.stride = launch.slices * splits;
+  args.isConstant = device.isConstant(args.weight);
   if (splits > 1)
     args.partialSums = static_cast<float *>(device.acquire(static_cast<uint64_t>(4 * splits * sums)));
   launch.shape.grid[2] = static_cast<uint32_t>(splits);

@@ -22,20 +22,22 @@ struct GemvPlan {
   int64_t blocks; // along the outputs
 };
 
-/// `chunks`: of inputs, each of which a warp reads at once; `convertsInputs`: whether inputs are split into hi and lo
-/// terms on the way, whose cost two tiles of outputs then share.
+/// Warps of an SM: kernels of floats with one tile of outputs use 64 registers, all others about 128.
+constexpr int32_t kDenseWarps = 32, kQuantizedWarps = 16;
+
+/// `chunks`: of inputs, each of which a warp reads at once; `warps`: of an SM.
 ///
-/// GEMV is memory-bound, so an SM gets 32 warps or, with less work, all there is: a warp keeps 4 KiB of weights in
-/// flight (gemv_kernel.h), and 4.8 TB/s · 0.8 µs on 132 SMs are 29 KiB each.
-HONE_HOST_DEVICE constexpr GemvPlan planGemv(int64_t rows, int64_t outputs, int64_t chunks, bool convertsInputs,
+/// GEMV is memory-bound, so all SMs get as many warps as they have room for, with no more blocks than run at once where
+/// that can be: a second wave of blocks costs as much as the first. More K-slices than that have been measured to be
+/// slower, and so have two tiles of outputs except where there are very many.
+HONE_HOST_DEVICE constexpr GemvPlan planGemv(int64_t rows, int64_t outputs, int64_t chunks, int32_t warps,
                                              int32_t multiprocessors) {
   GemvPlan plan = {1, rows > 8 ? 2 : 1, 4, 0};
-  int64_t pairs = divideUp(outputs, 32);
-  if (plan.columnTiles == 2 || pairs >= 4 * multiprocessors || (convertsInputs && pairs >= multiprocessors))
+  if (plan.columnTiles == 2 || divideUp(outputs, 32) >= 4 * multiprocessors)
     plan.rowTiles = 2;
   plan.blocks = divideUp(outputs, 16 * plan.rowTiles);
   while (plan.slices < mostSlices(plan.rowTiles) && plan.slices * 2 <= chunks &&
-         plan.blocks * plan.slices < int64_t{32} * multiprocessors)
+         plan.blocks * plan.slices * 2 <= int64_t{warps} * multiprocessors)
     plan.slices *= 2;
   return plan;
 }

@@ -37,6 +37,7 @@ struct LinearArguments {
   int32_t groups;     // scales between outputs
   int32_t groupShift; // log2 of the group size; 31: one group
   int32_t isSigned;   // quantized values and zero points are
+  int32_t isConstant; // nothing writes the weight while the call runs (KernelDevice::isConstant)
   int32_t activation;
   int32_t slices;     // K-slices: warps of a block with the same outputs
   int32_t stride;     // K-slices of all blocks

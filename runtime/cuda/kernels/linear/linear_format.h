@@ -6,7 +6,7 @@
 #ifndef HONE_RUNTIME_CUDA_KERNELS_LINEAR_LINEAR_FORMAT_H
 #define HONE_RUNTIME_CUDA_KERNELS_LINEAR_LINEAR_FORMAT_H
 
-#include "linear_arguments.h"
+#include "gemv.h"
 
 namespace hone::cuda {
 
@@ -32,9 +32,27 @@ constexpr bool usesFma(Format format, int32_t inputType) {
   return format == Format::F32 || (format == Format::F16 && inputType == HONE_F32);
 }
 
-/// Inputs of an output that a warp of the tensor-core GEMV reads at once.
+/// Inputs of an output that a warp of the tensor-core GEMV reads at once, and those of a wide chunk, which has one
+/// scale (device/weights.h).
 constexpr int32_t chunkInputs(Format format) {
   return !isQuantized(format) ? 32 : format == Format::Affine8 || format == Format::Affine3 ? 64 : 128;
+}
+constexpr int32_t wideChunkInputs(Format format) { return format == Format::Affine8 ? 64 : 128; }
+
+/// What planGemv asks for.
+constexpr int32_t warpsOfGemv(Format format, const LinearArguments &args) {
+  return isQuantized(format) || args.indices != nullptr ? kQuantizedWarps : kDenseWarps;
+}
+
+/// Whether quantized weights can be read by wide chunks.
+constexpr bool isWide(Format format, const LinearArguments &args) {
+  int32_t chunk = wideChunkInputs(format);
+  return isQuantized(format) && args.indices == nullptr && (args.groupShift >= 31 || (1 << args.groupShift) >= chunk) &&
+         args.inputs % (chunk / 4) == 0 &&
+         args.weightStride % (format == Format::Affine3   ? 4
+                              : format == Format::Affine2 ? 8
+                                                          : 16) ==
+             0;
 }
 
 /// Enqueues a layer; rows and outputs are at least one.

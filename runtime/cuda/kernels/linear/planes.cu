@@ -33,15 +33,19 @@ __device__ inline void addOutlier(const PlanesArguments &args, int64_t row, int6
     *low = static_cast<uint16_t>(packBf16x2(value - fromBf16(*high), 0));
 }
 
-template <class Weight> __device__ inline void dequantizeToPlanes(const PlanesArguments &args, int64_t row,
-                                                                  int64_t column) {
+template <int Bits> __device__ inline void dequantizeToPlanes(const PlanesArguments &args, int64_t row,
+                                                              int64_t column) {
+  using Weight = AffineWeight<Bits>;
   const LinearArguments &layer = args.layer;
   Weight weight;
   int part = column / kPartInputs % Weight::kParts, lane = column / 8 % 4;
   auto chunk = static_cast<int32_t>(column / (kPartInputs * Weight::kParts));
-  auto output = static_cast<int32_t>(row);
-  weight.read(layer, output, chunk, lane);
-  GroupScale group = Weight::scaleAt(layer, output, static_cast<int32_t>(column));
+  typename Weight::Row from(layer, row);
+  weight.read(layer, from, chunk, lane);
+  auto input = static_cast<int32_t>(column);
+  StoredScale<Bits> stored;
+  stored.read(layer, from, input);
+  GroupScale group = stored.get(layer, input);
 #pragma unroll
   for (int i = 0; i < Weight::kParts; ++i) {
     if (i != part)
@@ -101,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(hone::cuda::kPlaneThreads)
     if (column >= args.depth)                                                                                          \
       return;                                                                                                          \
     for (int64_t row = blockIdx.y; row < args.rows; row += gridDim.y)                                                  \
-      hone::cuda::dequantizeToPlanes<hone::cuda::AffineWeight<bits>>(args, row, column);                               \
+      hone::cuda::dequantizeToPlanes<bits>(args, row, column);                                                         \
   }
 
 HONE_PLANES_OF_CODES(planes_of_affine8, 8)

@@ -4,11 +4,13 @@
 // The epilogue after a library's GEMM, or after a split-K kernel, whose partial sums it adds in order.
 
 #include "../device/epilogue.h"
+#include "../device/overlap.h"
 #include "reduce_epilogue.h"
 
 extern "C" __global__ void __launch_bounds__(hone::cuda::kReduceThreads)
     reduce_epilogue(const __grid_constant__ hone::cuda::ReduceEpilogueArguments args) {
   using namespace hone::cuda;
+  enterInOrder();
   int64_t output = int64_t{kReduceThreads} * blockIdx.x + threadIdx.x;
   if (output >= args.linear.outputs)
     return;

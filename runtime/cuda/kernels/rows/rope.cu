@@ -4,6 +4,7 @@
 // Rotary position embedding of queries and keys, written to their destination: keys, and values with them, to the
 // room that the state has reserved. A thread rotates a pair of a row, or four.
 
+#include "../device/overlap.h"
 #include "../device/vectors.h"
 #include "rope.h"
 
@@ -75,6 +76,7 @@ __device__ inline void moveRows(const RopeArguments &args, const RopeRows &side,
 }
 
 template <int Pairs> __device__ inline void moveAll(const RopeArguments &args) {
+  enterInOrder();
   if (blockIdx.y == 0 && args.query.rows > 0)
     moveRows<Pairs>(args, args.query, args.half);
   else if (blockIdx.y == 1 && args.key.rows > 0)

@@ -16,12 +16,25 @@ struct RowKernelArguments {
   int64_t rows;
   float epsilon;
   int32_t unitOffset;
+  int32_t isConstant; // nothing writes weight and bias while the call runs (KernelDevice::isConstant)
 };
+
+constexpr int32_t kMostRowThreads = 512;
+constexpr int32_t kQuadsOfThread = 2; // of four elements, which a thread of a vectorized norm holds at most
+constexpr int32_t kMostHeldElements = 1024 * 4 * kQuadsOfThread;
+
+/// Threads that hold a row of a vectorized norm.
+HONE_HOST_DEVICE constexpr int32_t threadsOfHeldRow(int64_t count) {
+  int32_t threads = 32;
+  while (threads * 4 * kQuadsOfThread < count)
+    threads *= 2;
+  return threads;
+}
 
 /// Threads of a row's block: at least a warp, and at most one for each four elements.
 HONE_HOST_DEVICE constexpr int32_t threadsOfRow(int64_t count) {
   int32_t threads = 32;
-  while (threads < 512 && threads * 4 < count)
+  while (threads < kMostRowThreads && threads * 4 < count)
     threads *= 2;
   return threads;
 }

@@ -11,15 +11,25 @@
 namespace hone::cuda {
 namespace {
 
-void launchRows(hone_call *call, const char *function, const RowKernelArguments &given) {
+/// Whether the threads of a row hold all of it, as vectors.
+bool isHeld(const RowKernelArguments &args) {
+  auto isVector = [](const RowView &view) { return !view.data || view.isVector; };
+  return args.x.count % 4 == 0 && args.x.count <= kMostHeldElements && isVector(args.x) && isVector(args.y) &&
+         isVector(args.weight) && isVector(args.bias) && isVector(args.first) && isVector(args.second);
+}
+
+void launchRows(hone_call *call, const char *function, const char *vectorized, const RowKernelArguments &given) {
   RowKernelArguments args = given;
   if (args.rows == 0 || args.x.count == 0)
     return;
+  KernelDevice &device = kernelDevice(call);
+  auto isConstant = [&](const RowView &view) { return !view.data || device.isConstant(view.data); };
+  args.isConstant = isConstant(args.weight) && isConstant(args.bias);
+  bool held = isHeld(args);
+  int32_t threads = held ? threadsOfHeldRow(args.x.count) : threadsOfRow(args.x.count);
   void *pointers[] = {&args};
-  kernelDevice(call).launch(
-      {kNormsFatbin, function},
-      {{static_cast<uint32_t>(args.rows), 1, 1}, {static_cast<uint32_t>(threadsOfRow(args.x.count)), 1, 1}, 0},
-      pointers);
+  device.launch({kNormsFatbin, held ? vectorized : function},
+                {{static_cast<uint32_t>(args.rows), 1, 1}, {static_cast<uint32_t>(threads), 1, 1}, 0}, pointers);
 }
 
 RowKernelArguments argumentsOf(const hone_tensor &x, const hone_tensor &y) {
@@ -46,7 +56,7 @@ void runRmsNorm(hone_call *call, RowKernelArguments args, const hone_tensor &wei
   args.weight = rowsOf(weight);
   args.epsilon = static_cast<float>(epsilon);
   args.unitOffset = static_cast<int32_t>(unitOffset);
-  launchRows(call, "rms_norm", args);
+  launchRows(call, "rms_norm", "rms_norm_4", args);
 }
 
 void runLayerNorm(hone_call *call, RowKernelArguments args, const hone_tensor &weight, const hone_tensor &bias,
@@ -54,7 +64,7 @@ void runLayerNorm(hone_call *call, RowKernelArguments args, const hone_tensor &w
   args.weight = rowsOf(weight);
   args.bias = rowsOf(bias);
   args.epsilon = static_cast<float>(epsilon);
-  launchRows(call, "layer_norm", args);
+  launchRows(call, "layer_norm", "layer_norm_4", args);
 }
 
 void run(hone_call *call, const Call<kernels::RmsNorm> &norm) {
