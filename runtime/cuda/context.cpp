@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Retaining, losing and replacing the primary context.
+// Retaining and losing the primary context.
 
 #include "cuda/context.h"
 
@@ -16,6 +16,16 @@ constexpr int kLongestName = 256;
 std::mutex &primaryMutex() {
   static std::mutex mutex;
   return mutex;
+}
+
+/// Faults of this process: after one the driver lets it open the GPU no more (CUDA Driver API, CUDA_ERROR_ILLEGAL_ADDRESS).
+struct Faults {
+  std::mutex mutex;
+  std::map<CUdevice, std::string> texts; // of the first on each GPU
+};
+Faults &faultsOfProcess() {
+  static Faults faults;
+  return faults;
 }
 
 } // namespace
@@ -33,16 +43,21 @@ Context::Scope::~Scope() {
 absl::StatusOr<std::shared_ptr<Context>> Context::get(int number) {
   static std::map<int, std::weak_ptr<Context>> known;
   HONE_ASSIGN_OR_RETURN(const Driver *driver, Driver::get());
-  std::shared_ptr<Context> former, context; // destroyed outside of the lock
+  std::shared_ptr<Context> context; // destroyed outside of the lock
   std::lock_guard lock(primaryMutex());
   std::weak_ptr<Context> &latest = known[number];
-  former = latest.lock();
-  if (former && !former->isLost())
-    return former;
-  if (former)
-    former->release();
+  context = latest.lock();
+  if (context && !context->isLost())
+    return context;
   CUdevice device = 0;
   HONE_RETURN_IF_ERROR(driver->check(driver->cuDeviceGet(&device, number), "open the GPU"));
+  {
+    Faults &faults = faultsOfProcess();
+    std::lock_guard faultLock(faults.mutex);
+    if (auto fault = faults.texts.find(device); fault != faults.texts.end())
+      return absl::UnavailableError(cat("cannot open the GPU: a kernel of this process failed there before (",
+                                        fault->second, "), and the driver lets only another process go on"));
+  }
   context.reset(new Context(*driver, device));
   HONE_RETURN_IF_ERROR(context->open());
   latest = context;
@@ -99,18 +114,12 @@ Context::~Context() {
   release();
 }
 
-/// Where a fault ended the context, nobody in this process can use it any more: a reset makes way for the next. Whether a reset
-/// keeps the count of those who retain it, the driver's manual does not say, so the release comes before the next retain.
 void Context::release() {
   if (!isRetained)
     return;
   isRetained = false;
-  if (isLost()) {
-    pagePool.abandon();
-    functions.cuDevicePrimaryCtxReset(device);
-  } else {
+  if (!isLost())
     unloadAll();
-  }
   functions.cuDevicePrimaryCtxRelease(device);
 }
 
@@ -162,8 +171,12 @@ absl::Status Context::outOfMemory(uint64_t bytes, std::string_view what) const {
 absl::Status Context::check(CUresult result, std::string_view what) {
   if (isFault(result)) {
     std::lock_guard lock(faultMutex);
-    if (!isGone.exchange(true))
+    if (!isGone.exchange(true)) {
       fault = functions.textOf(result);
+      Faults &faults = faultsOfProcess();
+      std::lock_guard faultLock(faults.mutex);
+      faults.texts.try_emplace(device, fault);
+    }
   }
   return functions.check(result, what);
 }

@@ -35,7 +35,7 @@ struct Properties {
 ///
 /// A fault of a kernel ends a context: its memory, streams and modules are lost, and none of its functions works any more. It shows
 /// in the result of any function that comes later, so all results go through `check`. Objects of a lost context give nothing back
-/// to the driver, and `get` makes another one.
+/// to the driver, and `get` fails from then on: only another process can use the GPU.
 class Context {
 public:
   /// The GPU of that number, from 0.

@@ -37,7 +37,7 @@ public:
     return Queue::create(std::move(usable), ranks);
   }
 
-  /// What is loaded, or what is loaded again where a fault took it away.
+  /// What is loaded. Fails where a fault took it away.
   absl::StatusOr<std::shared_ptr<const LoadedImage>> load() {
     std::lock_guard lock(mutex);
     if (image && !image->context()->isLost())

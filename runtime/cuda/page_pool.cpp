@@ -3,9 +3,7 @@
 //
 // Pages from the driver, and back.
 
-#include "cuda/page_pool.h"
-
-#include "cuda/paged_range.h"
+#include "cuda/context.h"
 
 #include <utility>
 
@@ -55,37 +53,13 @@ absl::StatusOr<Pages> PagePool::take(uint64_t count, std::string_view what) {
 void PagePool::give(CUmemGenericAllocationHandle page) {
   std::lock_guard lock(mutex);
   unused.push_back(page);
-  if (context.isLost())
-    release();
-}
-
-void PagePool::enter(PagedRange &range) {
-  std::lock_guard lock(changes);
-  ranges.insert(&range);
-}
-
-void PagePool::leave(PagedRange &range) {
-  std::lock_guard lock(changes);
-  ranges.erase(&range);
-  range.giveBack();
-}
-
-void PagePool::abandon() {
-  std::lock_guard lock(changes);
-  for (PagedRange *range : ranges)
-    range->giveBack();
-  trim();
-}
-
-bool PagePool::release() {
-  for (CUmemGenericAllocationHandle page : unused)
-    context.driver().cuMemRelease(page);
-  return !std::exchange(unused, {}).empty();
 }
 
 bool PagePool::trim() {
   std::lock_guard lock(mutex);
-  return release();
+  for (CUmemGenericAllocationHandle page : unused)
+    context.driver().cuMemRelease(page);
+  return !std::exchange(unused, {}).empty();
 }
 
 } // namespace hone::rt::cuda

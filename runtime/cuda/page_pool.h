@@ -10,7 +10,6 @@
 
 #include <memory>
 #include <mutex>
-#include <set>
 #include <span>
 #include <vector>
 
@@ -18,7 +17,6 @@ namespace hone::rt::cuda {
 
 class Context;
 class PagePool;
-class PagedRange;
 
 /// A page that goes back to its pool with the last range that has it. Ranges that share one do not write to it.
 class Page {
@@ -38,7 +36,7 @@ private:
 using Pages = std::vector<std::shared_ptr<Page>>;
 
 /// Thread-safe. Functions need the context to be current (Context::Scope), but for those that give back. Pages that are given back are
-/// kept for who asks next, and after a fault for nobody: they are the device's, and not the context's, which is lost.
+/// kept for who asks next.
 class PagePool {
 public:
   explicit PagePool(Context &context) : context(context) {}
@@ -57,14 +55,6 @@ public:
   /// Leaves the driver all pages that nobody has; false where there are none.
   bool trim();
 
-  /// Ranges with pages of this pool. Who changes one holds `changes`.
-  void enter(PagedRange &range);
-  void leave(PagedRange &range);
-  std::mutex changes;
-
-  /// Leaves the driver all pages, also those that ranges have, which have none from then on. For after a fault.
-  void abandon();
-
   /// Lets the GPU touch pages that were mapped.
   CUmemAccessDesc access() const { return {properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE}; }
 
@@ -72,14 +62,12 @@ private:
   friend class Page;
   bool takeUnused(CUmemGenericAllocationHandle &page);
   void give(CUmemGenericAllocationHandle page);
-  bool release();
 
   Context &context;
   CUmemAllocationProp properties = {};
   size_t bytes = 0;
   std::mutex mutex;
   std::vector<CUmemGenericAllocationHandle> unused;
-  std::set<PagedRange *> ranges;
 };
 
 } // namespace hone::rt::cuda

@@ -56,20 +56,14 @@ absl::Status PagedRange::reserve() {
   HONE_RETURN_IF_ERROR(owner->check(owner->driver().cuMemAddressReserve(&base, bytes, 0, 0, 0),
                                     cat("reserve ", bytes, " addresses of the GPU for the state of a session")));
   reserved = bytes;
-  owner->pages().enter(*this);
   return absl::OkStatus();
 }
 
 PagedRange::~PagedRange() {
   Context::Scope scope(*owner);
-  owner->pages().leave(*this);
-}
-
-void PagedRange::giveBack() {
   unmap(0);
   if (reserved > 0)
     owner->driver().cuMemAddressFree(base, reserved);
-  reserved = 0;
 }
 
 bool PagedRange::holds(const GrowingTensor &tensor) const {
@@ -99,18 +93,15 @@ PagedRange::fork(size_t count, absl::FunctionRef<bool(size_t page)> isShared,
   other->rowBytes = rowBytes;
   HONE_RETURN_IF_ERROR(other->reserve());
   std::vector<size_t> copied;
-  {
-    std::lock_guard lock(owner->pages().changes);
-    HONE_RETURN_IF_ERROR(checkUsable());
-    for (size_t i = 0; i < count; ++i)
-      if (!isShared(i))
-        copied.push_back(i);
-    HONE_ASSIGN_OR_RETURN(Pages fresh, owner->pages().take(copied.size(), "a copy of a session's state"));
-    Pages all(pages.begin(), pages.begin() + static_cast<ptrdiff_t>(count));
-    for (size_t i = 0; i < copied.size(); ++i)
-      all[copied[i]] = std::move(fresh[i]);
-    HONE_RETURN_IF_ERROR(other->map(all));
-  }
+  HONE_RETURN_IF_ERROR(checkUsable());
+  for (size_t i = 0; i < count; ++i)
+    if (!isShared(i))
+      copied.push_back(i);
+  HONE_ASSIGN_OR_RETURN(Pages fresh, owner->pages().take(copied.size(), "a copy of a session's state"));
+  Pages all(pages.begin(), pages.begin() + static_cast<ptrdiff_t>(count));
+  for (size_t i = 0; i < copied.size(); ++i)
+    all[copied[i]] = std::move(fresh[i]);
+  HONE_RETURN_IF_ERROR(other->map(all));
   uint64_t page = owner->pages().pageBytes();
   for (size_t i : copied)
     HONE_RETURN_IF_ERROR(copy(other->base + i * page, base + i * page, page));
@@ -118,7 +109,6 @@ PagedRange::fork(size_t count, absl::FunctionRef<bool(size_t page)> isShared,
 }
 
 absl::Status PagedRange::extend(int64_t positions) {
-  std::lock_guard lock(owner->pages().changes);
   HONE_RETURN_IF_ERROR(checkUsable());
   uint64_t page = owner->pages().pageBytes(), count = static_cast<uint64_t>(positions);
   std::string what = cat("a session's state of ", positions, " positions");

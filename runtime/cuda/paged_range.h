@@ -51,9 +51,6 @@ public:
   fork(size_t count, absl::FunctionRef<bool(size_t page)> isShared,
        absl::FunctionRef<absl::Status(CUdeviceptr to, CUdeviceptr from, uint64_t bytes)> copy) const;
 
-  /// Unmaps everything, and gives pages and addresses back. Called by the pool.
-  void giveBack();
-
   /// All positions of a tensor that there is room for.
   hone_tensor view(const GrowingTensor &tensor) const;
 

@@ -85,7 +85,7 @@ absl::Status Queue::checkUsable() const {
   if (isUsable())
     return absl::OkStatus();
   return absl::UnavailableError(
-      "cannot go on after the fault of a kernel: what the session had on the GPU is lost; open another session");
+      "cannot go on after the fault of a kernel: this process cannot use the GPU any more; begin another one");
 }
 
 absl::Status Queue::begin(std::span<const hone_tensor> tensors, LaunchReceiver launchReceiver) {
@@ -320,7 +320,7 @@ absl::Status Queue::explain(absl::Status status) const {
                        : stream->collects()    ? "a kernel of a step"
                                                : "a kernel of another session";
   return absl::AbortedError(cat(kernel, " failed on the ", context().properties().name, ": ", context().faultText(),
-                                "; what sessions had on the GPU is lost, but others can be opened"));
+                                "; what sessions had on the GPU is lost, and this process cannot use it any more"));
 }
 
 absl::Status Queue::betweenCalls(absl::FunctionRef<absl::Status()> work) {

@@ -5,17 +5,17 @@
 // RUN: hone-opt %s -hone-sparsify-weights="target=sm_90 rows=8192" -remarks-filter=hone-sparsify-weights 2>&1 | FileCheck %s --check-prefix=GROUPS
 // RUN: hone-opt %s -hone-sparsify-weights="target=sm_100 rows=8192" -remarks-filter=hone-sparsify-weights 2>&1 | FileCheck %s --check-prefix=NEWEST
 
-// A token reads 0.56 times the bytes.
-// CHECK-DAG: [Passed] Sparsified {{.*}}"large is stored by 2 of every 4 inputs, in 18874368 bytes instead of 33554432; by bytes and operations the product takes 0.56 times what it takes with zeros, for rows: 1 (sm_80)"
+// A token reads 0.56 times the bytes, at less of the bandwidth.
+// CHECK-DAG: [Passed] Sparsified {{.*}}"large is stored by 2 of every 4 inputs, in 18874368 bytes instead of 33554432; by bytes and operations the product takes 0.80 times what it takes with zeros, for rows: 1 (sm_80)"
 // CHECK-DAG: [Missed] Sparsified {{.*}}"small stays as it is: by bytes and operations the product takes 1.00 times what it takes with zeros, for rows: 1 (sm_80)"
 // CHECK-DAG: [Missed] Sparsified {{.*}}"odd stays as it is: its 40 inputs are no multiple of 32"
 // CHECK: hone.param @large : tensor<4096x4096xf32, #hone.nm<2:4, of = bf16>>
 // CHECK: hone.param @small : tensor<64x64xf32, #hone.stored<bf16>>
 
-// Large-M products take half the operations, and on sm_90 as long as shared memory does. Of sm_100 instructions of single warps, which 2:4 products are made of, are slower than what dense
+// Large-M products take half the operations. On sm_90 they have been measured to take longer than cuBLASLt's dense ones. Of sm_100 instructions of single warps, which 2:4 products are made of, are slower than what dense
 // ones can have.
 // MANY-DAG: [Passed] Sparsified {{.*}}"large {{.*}} takes 0.50 times {{.*}} for rows: 8192 (sm_80)"
-// GROUPS-DAG: [Passed] Sparsified {{.*}}"large {{.*}} takes 0.79 times {{.*}} for rows: 8192 (sm_90)"
+// GROUPS-DAG: [Missed] Sparsified {{.*}}"large {{.*}} takes 1.25 times {{.*}} for rows: 8192 (sm_90)"
 // NEWEST-DAG: [Missed] Sparsified {{.*}}"large stays as it is: by bytes and operations the product takes 1.8{{[0-9]}} times {{.*}} for rows: 8192 (sm_100)"
 hone.param @large : tensor<4096x4096xf32, #hone.stored<bf16>> = dense<0.0> : tensor<4096x4096xbf16>
 hone.param @small : tensor<64x64xf32, #hone.stored<bf16>> = dense<0.0> : tensor<64x64xbf16>

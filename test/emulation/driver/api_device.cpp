@@ -202,6 +202,8 @@ HONE_DRIVER_API cuDevicePrimaryCtxRetain(Context **context, int device) {
     return kInvalidDevice;
   if (!call)
     return call.status;
+  if (int fault = call.driver.faultOf(device); fault != kSuccess)
+    return fault;
   try {
     *context = call.driver.retain(device);
     return kSuccess;

@@ -51,7 +51,8 @@ std::optional<uint64_t> Context::allocate(uint64_t bytes) {
 }
 
 Driver::Driver()
-    : contexts(static_cast<size_t>(environment.devices)), retains(static_cast<size_t>(environment.devices)) {}
+    : contexts(static_cast<size_t>(environment.devices)), retains(static_cast<size_t>(environment.devices)),
+      errors(static_cast<size_t>(environment.devices)) {}
 
 Driver::~Driver() {
   contexts.clear();
@@ -71,11 +72,17 @@ Context *Driver::retain(int device) {
   return contexts[index].get();
 }
 
+int Driver::faultOf(int device) const {
+  auto index = static_cast<size_t>(device);
+  return contexts[index] ? contexts[index]->error : errors[index];
+}
+
 void Driver::release(int device) {
   auto index = static_cast<size_t>(device);
   if (retains[index] == 0 || --retains[index] > 0)
     return;
   const Context *owner = contexts[index].get();
+  errors[index] = owner->error;
   contexts[index].reset();
   freePinned(owner);
   report();
@@ -87,9 +94,11 @@ void Driver::reset(int device) {
     return;
   // Handles of the context stay what they are, as they do in the driver: the new one lies where the old one lay.
   Context *context = contexts[index].get();
+  int error = context->error;
   context->~Context();
   freePinned(context);
   new (context) Context(device, environment);
+  context->error = error;
 }
 
 bool Driver::isLive(const Context *context) const {

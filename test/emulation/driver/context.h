@@ -64,7 +64,8 @@ public:
   const int device;
   const Chip &chip;
   DeviceMemory memory;
-  int error = kSuccess; // of a fault: nothing works until the context is made anew
+  int error =
+      kSuccess; // of a fault: nothing works any more, neither here nor in a context that the process makes afterwards
   Stream defaultStream;
   Objects<Stream> streams;
   Objects<Event> events;
@@ -96,6 +97,8 @@ public:
   /// The context of a device; null while nobody retains it.
   Context *context(int device) { return contexts[static_cast<size_t>(device)].get(); }
   Context *retain(int device);
+  /// Of a fault, after which the process has no context of the device any more.
+  int faultOf(int device) const;
   void release(int device);
   /// Frees everything that the device's context has. Who retains it has an empty one from then on.
   void reset(int device);
@@ -118,7 +121,7 @@ private:
   Driver();
   void freePinned(const Context *owner);
   std::vector<std::unique_ptr<Context>> contexts;
-  std::vector<int> retains;
+  std::vector<int> retains, errors; // errors: of faults of contexts that are gone
 };
 
 /// The contexts that the calling thread has made current, the last one on top.

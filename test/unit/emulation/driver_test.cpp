@@ -35,7 +35,9 @@ TEST(EmulatedDriver, AccessOutOfBoundsEndsTheContext) {
   DevicePointer more = 0;
   EXPECT_EQ(device.call("cuMemAlloc_v2", &more, size_t{16}), kIllegalAddress);
   EXPECT_EQ(device.call("cuDevicePrimaryCtxReset_v2", 0), kSuccess);
-  EXPECT_EQ(device.call("cuMemAlloc_v2", &more, size_t{16}), kSuccess);
+  EXPECT_EQ(device.call("cuMemAlloc_v2", &more, size_t{16}), kIllegalAddress) << "as on an H200";
+  void *context = nullptr;
+  EXPECT_EQ(device.call("cuDevicePrimaryCtxRetain", &context, 0), kIllegalAddress);
 }
 
 TEST(EmulatedDriver, FreedMemoryIsOutOfBounds) {

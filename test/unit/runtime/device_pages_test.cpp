@@ -162,26 +162,6 @@ TEST_F(DevicePages, ThatAreMissingLeaveTheSessionAsItWas) {
   expect("HONE_EMULATED_MEMORY", memory, goOn, "362cannot allocate,76");
 }
 
-TEST_F(DevicePages, AreGivenBackAfterAFault) {
-  TemporaryFolder temporary;
-  std::string report = temporary.file("report.json");
-  auto run = [&] {
-    Model model;
-    auto first = model.open(), second = model.open();
-    feed(*first, {1, 2, 3, 1, 1}), feed(*second, {1});                              // three pages
-    std::string text = feed(*first, {77}).substr(0, 19) + feed(*second, {1}) + ","; // the fault of toy_fault
-    first.reset(); // before the next context, and after
-    text += feed(*model.open(), {1, 2});
-    second.reset();
-    text += feed(*model.open(), {1, 3});
-    return text + counted(report, "pages");
-  };
-  expect("HONE_EMULATED_REPORT", report, run,
-         "kernel 'toy_fault' cannot go on after the fault of a kernel: what the session had on the GPU is lost; open "
-         "another session,"
-         "34\"pages\": {\"reservations\": 4, \"created\": 4, \"released\": 3, \"mapped\": 5, \"unmapped\": 5}");
-}
-
 TEST_F(DevicePages, BeyondTheGpusMemoryAreRefused) {
   auto run = [] {
     Model model;

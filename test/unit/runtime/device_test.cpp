@@ -117,22 +117,25 @@ TEST_F(Devices, SayHowMuchMemoryIsMissing) {
   EXPECT_EQ(hog(*module, 4096), "OK");
 }
 
-TEST_F(Devices, AFaultIsNamedAndOtherSessionsGoOn) {
-  auto module = load();
-  auto session = *Session::create(module), witness = *Session::create(module);
-  ASSERT_EQ(feed(*session, {1, 2}), "OK");
-  ASSERT_EQ(feed(*witness, {1}), "OK");
-  EXPECT_THAT(feed(*session, {3, 77, 1}),
-              AllOf(HasSubstr("kernel 'toy_fault' failed on the "), HasSubstr(": CUDA_ERROR_ILLEGAL_ADDRESS ("),
-                    HasSubstr("what sessions had on the GPU is lost, but others can be opened")));
-  EXPECT_THAT(feed(*session, {3}), HasSubstr("cannot go on after the fault of a kernel"));
-  EXPECT_THAT(feed(*witness, {3}), HasSubstr("open another session"));
-  auto other = Session::create(module);
-  ASSERT_TRUE(other.ok()) << messageOf(other);
-  EXPECT_EQ(feed(**other, {3}), "OK");
-  EXPECT_EQ((*other)->state().length(), 1);
-  EXPECT_THAT(sum(*module, {1, 1, 1}), ElementsAre(102, 202, 302)) << "weights are there again";
-  EXPECT_EQ(messageOf(Module::load(folder)), "OK");
+TEST_F(Devices, AFaultIsNamedAndEndsTheGpuForTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  auto run = [&] {
+    auto module = load();
+    auto session = *Session::create(module), witness = *Session::create(module);
+    std::string text = feed(*session, {1, 2}) + feed(*witness, {1}) + "\n" + feed(*session, {3, 77, 1}) + "\n" +
+                       feed(*session, {3}) + "\n" + feed(*witness, {3}) + "\n" + messageOf(Session::create(module)) +
+                       "\n" + messageOf(Module::load(folder)) + "\n";
+    std::fputs(text.c_str(), stderr);
+    std::exit(0);
+  };
+  const char *goOn = "cannot go on after the fault of a kernel: this process cannot use the GPU any more; begin "
+                     "another one\n";
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0),
+              AllOf(HasSubstr("OKOK\nkernel 'toy_fault' failed on the "), HasSubstr(": CUDA_ERROR_ILLEGAL_ADDRESS ("),
+                    HasSubstr("what sessions had on the GPU is lost, and this process cannot use it any more\n"),
+                    HasSubstr(std::string(goOn) + goOn +
+                              "cannot open the GPU: a kernel of this "
+                              "process failed there before (CUDA_ERROR_ILLEGAL_ADDRESS")));
 }
 
 TEST_F(Devices, ContextIsCopiedWhenItIsSet) {
@@ -169,8 +172,19 @@ TEST_F(Devices, StepsOfOneShapeAreOneLaunch) {
     ASSERT_EQ(feed(*other, std::vector<int64_t>(static_cast<size_t>(1 + step % 2), 1)), "OK");
   }
   EXPECT_EQ(session->state().length(), 100);
-  EXPECT_THAT(feed(*session, {77}), HasSubstr("a kernel of a step failed on the "));
-  EXPECT_EQ(feed(**Session::create(module), {1}), "OK");
+}
+
+TEST_F(Devices, AFaultInAGraphIsOfAStep) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  auto run = [&] {
+    auto module = load();
+    auto session = *Session::create(module);
+    for (int64_t step = 0; step < 4; ++step)
+      feed(*session, {step});
+    std::fputs(feed(*session, {77}).c_str(), stderr);
+    std::exit(0);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), HasSubstr("a kernel of a step failed on the "));
 }
 
 TEST_F(Devices, SampleTokensFromTheirLogits) {
