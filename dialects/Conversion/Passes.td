@@ -331,6 +331,15 @@ def RaiseAttention : RaisingPass<"hone-raise-attention"> {
                     Statistic<"numBiases", "num-attentions-with-bias", "Number of attentions that keep an additive bias">];
 }
 
+def RaiseLinearAttention : RaisingPass<"hone-raise-linear-attention"> {
+  let summary = "Recognise the operators of linear attention";
+  let description = [{
+    LinearAttention of opset 27 and of com.microsoft, where the sizes of its inputs are known to fit each other. What is not raised is
+    lowered as a loop, which checks them when it runs.
+  }];
+  let statistics = [Statistic<"numLinearAttentions", "num-linear-attentions-raised", "Number of linear attentions raised">];
+}
+
 def RaiseLinear : RaisingPass<"hone-raise-linear"> {
   let summary = "Recognise products with a weight";
   let statistics = [Statistic<"numLinears", "num-linears-raised", "Number of products raised">];

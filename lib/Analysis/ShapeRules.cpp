@@ -88,7 +88,23 @@ OptionalShape ShapeRules::attention() {
   return query;
 }
 
+/// The output, and the state [B, heads, key size, value size].
+OptionalShape ShapeRules::linearAttention() {
+  OptionalShape query = in(0), value = in(2);
+  int64_t queryHeads = getInteger(op, "q_num_heads", 0), heads = getInteger(op, "kv_num_heads", 0);
+  if (!query || !value || query->size() != 3 || value->size() != 3 || queryHeads <= 0 || heads <= 0)
+    return std::nullopt;
+  auto keySize = query->back().divideExactly(queryHeads), valueSize = value->back().divideExactly(heads);
+  if (!keySize || !valueSize)
+    return std::nullopt;
+  if (result == 0)
+    return Shape{(*query)[0], (*query)[1], *valueSize * queryHeads};
+  return Shape{(*query)[0], heads, *keySize, *valueSize};
+}
+
 OptionalShape ShapeRules::microsoft(StringRef name) {
+  if (name == "LinearAttention" && getInteger(op, "state_window", 0) == 0)
+    return linearAttention();
   if (name == "FusedMatMul")
     return matmul(getInteger(op, "transA", 0) != 0, getInteger(op, "transB", 0) != 0);
   if (name == "MatMulNBits") {
@@ -290,11 +306,13 @@ OptionalShape ShapeRules::compute() {
     return reduce();
   using Rule = OptionalShape (ShapeRules::*)();
   static const llvm::StringMap<Rule> rules = {
-      {"Reshape", &ShapeRules::reshape},   {"Gather", &ShapeRules::gather},   {"Concat", &ShapeRules::concat},
-      {"Slice", &ShapeRules::slice},       {"Range", &ShapeRules::range},     {"Unsqueeze", &ShapeRules::unsqueeze},
-      {"Squeeze", &ShapeRules::squeeze},   {"Split", &ShapeRules::split},     {"Transpose", &ShapeRules::transpose},
-      {"GatherND", &ShapeRules::gatherNd}, {"Flatten", &ShapeRules::flatten}, {"Attention", &ShapeRules::attention},
-      {"Tile", &ShapeRules::tile}};
+      {"Reshape", &ShapeRules::reshape},     {"Gather", &ShapeRules::gather},
+      {"Concat", &ShapeRules::concat},       {"Slice", &ShapeRules::slice},
+      {"Range", &ShapeRules::range},         {"Unsqueeze", &ShapeRules::unsqueeze},
+      {"Squeeze", &ShapeRules::squeeze},     {"Split", &ShapeRules::split},
+      {"Transpose", &ShapeRules::transpose}, {"GatherND", &ShapeRules::gatherNd},
+      {"Flatten", &ShapeRules::flatten},     {"Attention", &ShapeRules::attention},
+      {"Tile", &ShapeRules::tile},           {"LinearAttention", &ShapeRules::linearAttention}};
   if (auto it = rules.find(name); it != rules.end())
     return (this->*it->second)();
   if (name == "MatMul" || name == "MatMulInteger")

@@ -58,6 +58,7 @@ private:
   OptionalShape gatherNd();
   OptionalShape flatten();
   OptionalShape attention();
+  OptionalShape linearAttention();
   OptionalShape microsoft(llvm::StringRef name);
   OptionalShape state();
   OptionalShape collective();

@@ -390,6 +390,22 @@ def selections():
                    pooled=tensor("B", heads, "K", -(-size // 8)), first=bounds, last=bounds)
 
 
+def linear_attentions():
+    """Up to a few tokens one by one, and chunks of 16, of which the last is not whole."""
+    sizes = [{"B": b, "T": t} for b, t in ((1, 1), (2, 5), (1, 0), (2, 16), (1, 67))]
+    for (keys, values), decays, betas, has_state in itertools.product(((16, 32), (20, 12)), (0, 1, "keys"), (0, 1, 2), (True, False)):
+        heads = {"q": tensor("B", "T", 4, keys), "k": tensor("B", "T", 2, keys), "v": tensor("B", "T", 2, values)}
+        text = "hone.linear_attention %q, %k, %v"
+        if decays:
+            heads["g"], text = tensor("B", "T", 2, keys if decays == "keys" else 1), text + " decay(%g)"
+        if betas:
+            heads["b"], text = tensor("B", "T", betas), text + " beta(%b)"
+        if has_state:
+            heads["s"], text = tensor("B", 2, keys, values), text + " state(%s)"
+        yield Case("hone.linear_attention.f32", f"{text} scale(0.3)", [tensor("B", "T", 4, values), tensor("B", 2, keys, values)], sizes,
+                   **heads)
+
+
 def mlps():
     x, inner, outer = tensor("B", "S", 24), tensor(40, 24), tensor(24, 40)
     for activation in ("silu", "gelu", "gelu_tanh", "relu"):
@@ -424,7 +440,7 @@ def check(case, tools):
 
 def main():
     options = suite.parser(__doc__).parse_args()
-    everything = itertools.chain(products(), packed_products(), norms(), ropes(), attentions(), selections(), mlps(),
+    everything = itertools.chain(products(), packed_products(), norms(), ropes(), attentions(), selections(), linear_attentions(), mlps(),
                                 packed_mlps(), packed_pairs(), sparse_products(), experts(), codebooks())
     cases = [(case.name(), case) for case in everything]
     chosen = [(name, case) for name, case in cases if options.only in name]

@@ -200,13 +200,11 @@ static Value createMlp(OpBuilder &b, Operation *op, Value call) {
 static SmallVector<Value> createCalls(OpBuilder &b, Operation *op, Value call) {
   if (auto attention = dyn_cast<AttentionOp>(op))
     return createAttention(b, attention, call, select(attention));
-  if (op->getNumResults() != 1)
-    return {};
   if (auto moe = dyn_cast<MoeOp>(op))
     return asResults(createExperts(b, moe, call));
   if (Value mlp = createMlp(b, op, call))
     return {mlp};
-  return asResults(createCall(b, op, call, select(b, op)));
+  return createCall(b, op, call, select(b, op));
 }
 
 int64_t selectCudaKernels(func::FuncOp entry) {

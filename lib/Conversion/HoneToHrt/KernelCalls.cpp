@@ -175,11 +175,20 @@ static FailureOr<SmallVector<Value>> createDestinations(OpBuilder &b, Operation 
   return destinations;
 }
 
-Value createCall(OpBuilder &b, Operation *op, Value call, const KernelCall &kernel) {
+SmallVector<Value> createCall(OpBuilder &b, Operation *op, Value call, const KernelCall &kernel) {
   if (kernel.name.empty())
     return {};
   FailureOr<SmallVector<Value>> destinations = createDestinations(b, op);
-  return succeeded(destinations) ? createKernel(b, op->getLoc(), call, kernel, destinations->front()) : Value();
+  if (failed(destinations))
+    return {};
+  const kernels::KernelInfo *info = kernels::findKernelInfo(kernel.name);
+  if (!info)
+    reject(kernel, "no kernel has this name");
+  std::vector<kernels::Operand> operands = kernels::operandsOf(*info);
+  KernelCall whole = kernel;
+  for (auto [output, destination] : llvm::zip(ArrayRef(operands).take_back(destinations->size()), *destinations))
+    whole.operands.push_back({output.name, destination});
+  return llvm::to_vector_of<Value>(createKernel(b, op->getLoc(), call, whole).getResults());
 }
 
 SmallVector<Value> createAttention(OpBuilder &b, AttentionOp op, Value call, const KernelCall &kernel) {

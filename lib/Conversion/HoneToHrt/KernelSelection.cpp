@@ -294,13 +294,11 @@ static Value createMoe(OpBuilder &b, MoeOp op, Value call) {
 static SmallVector<Value> createCalls(OpBuilder &b, Operation *op, Value call) {
   if (auto attention = dyn_cast<AttentionOp>(op))
     return createAttention(b, attention, call, select(attention));
-  if (op->getNumResults() != 1)
-    return {};
   if (auto moe = dyn_cast<MoeOp>(op))
     return asResults(createMoe(b, moe, call));
   if (Value mlp = createMlp(b, op, call))
     return {mlp};
-  return asResults(createCall(b, op, call, select(op)));
+  return createCall(b, op, call, select(op));
 }
 
 int64_t selectKernels(func::FuncOp entry) { return replaceByKernels(entry, createCalls); }

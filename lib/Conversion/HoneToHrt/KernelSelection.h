@@ -70,8 +70,10 @@ mlir::Value createProduct(mlir::OpBuilder &b, mlir::Location loc, mlir::Value ca
 llvm::SmallVector<mlir::Value> createAttention(mlir::OpBuilder &b, AttentionOp op, mlir::Value call,
                                                const KernelCall &kernel);
 
-/// A call of the kernel for the result of `op`; null where there is no kernel, or the size of the result is not known.
-mlir::Value createCall(mlir::OpBuilder &b, mlir::Operation *op, mlir::Value call, const KernelCall &kernel);
+/// A call of the kernel for the results of `op`, which are its last operands in their order; none where there is no kernel, or the sizes
+/// of the results are not known.
+llvm::SmallVector<mlir::Value> createCall(mlir::OpBuilder &b, mlir::Operation *op, mlir::Value call,
+                                          const KernelCall &kernel);
 
 /// The kernel that is called as the operation is, after `target`: it takes the same operands in the same order, and attributes of the
 /// same names. No call where there is none.

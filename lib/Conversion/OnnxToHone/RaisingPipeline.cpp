@@ -22,6 +22,7 @@ void buildRaisingPipeline(mlir::OpPassManager &manager) {
   manager.addPass(createRaiseNorms());
   manager.addPass(createRaiseRope());
   manager.addPass(createRaiseAttention());
+  manager.addPass(createRaiseLinearAttention());
   manager.addPass(createRaiseLinear());
   manager.addPass(createRaiseMlp());
   manager.addPass(createRaiseEmbedding());

@@ -49,3 +49,21 @@ func.func @unpack(%w: tensor<?x8xf32, #hone.stored<f16>>) -> index {
   %d = tensor.dim %0, %c0 : tensor<?x8xf32>
   return %d : index
 }
+
+// Of both results.
+// CHECK-LABEL: @linear_attention
+// CHECK-SAME: (%[[Q:.*]]: tensor<?x?x?x16xf32>, %[[K:.*]]: tensor<?x?x?x16xf32>, %[[V:.*]]: tensor<?x?x?x?xf32>)
+func.func @linear_attention(%q: tensor<?x?x?x16xf32>, %k: tensor<?x?x?x16xf32>, %v: tensor<?x?x?x?xf32>) -> (index, index, index) {
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c3 = arith.constant 3 : index
+  %0:2 = hone.linear_attention %q, %k, %v scale(1.0)
+       : (tensor<?x?x?x16xf32>, tensor<?x?x?x16xf32>, tensor<?x?x?x?xf32>) -> (tensor<?x?x?x?xf32>, tensor<?x?x16x?xf32>)
+  // CHECK: tensor.dim %[[Q]], %c2
+  %heads = tensor.dim %0#0, %c2 : tensor<?x?x?x?xf32>
+  // CHECK: tensor.dim %[[K]], %c2
+  %states = tensor.dim %0#1, %c1 : tensor<?x?x16x?xf32>
+  // CHECK: tensor.dim %[[V]], %c3
+  %size = tensor.dim %0#1, %c3 : tensor<?x?x16x?xf32>
+  return %heads, %states, %size : index, index, index
+}
