@@ -112,7 +112,7 @@ void reportLinearAttention(const Options &options, Pool &pool, cpu::Isa isa) {
     if (!isWanted(options, name))
       continue;
     decode(options, pool, rule, kernel, name);
-    for (int64_t tokens : {8, 16, 17, 32, 64, 128, 512, 4096})
+    for (int64_t tokens : {8, 16, 32, 128, 512, 4096})
       prefill(options, pool, rule, isa, kernel, tokens, name);
   }
 }

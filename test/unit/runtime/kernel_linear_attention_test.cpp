@@ -102,9 +102,9 @@ protected:
         runHead(o, b, h, out, next);
     runKernel(o.views());
     std::string what = std::to_string(s.tokens) + " tokens, " + std::to_string(s.queryHeads) + " query heads";
-    // A state is the sum of all that its tokens wrote; errors of f32 decay with it.
-    expectClose(o.out, out, 2e-5f, "outputs of " + what);
-    expectClose(o.next, next, 2e-5f, "states after " + what);
+    // Sums in f32 over up to 45 tokens and 64 elements of a key: at most 1.9e-6.
+    expectClose(o.out, out, 1e-5f, "outputs of " + what);
+    expectClose(o.next, next, 1e-5f, "states after " + what);
   }
 };
 
@@ -214,7 +214,7 @@ TEST_P(LinearAttentionParts, FewTokensAreTheSameOneByOne) {
     }
 }
 
-/// Errors of f32 sums over the elements of a key and of earlier tokens differ; measured at most 3e-6.
+/// Sums over the elements of a key and over earlier tokens are made in other orders: at most 5.1e-6 over 513 tokens.
 TEST_P(LinearAttentionParts, ChunksAreTheRecurrence) {
   for (Rule rule : kRules)
     for (int64_t tokens : {17, 100, 513}) {

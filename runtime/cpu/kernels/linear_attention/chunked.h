@@ -10,7 +10,7 @@
 //   S' = D(15, -1) S + sum over j of (D(15, j) k_j) u_jᵀ
 //
 // D(i, j) is multiplied up, never divided: nothing overflows that does not in the recurrence. Tokens are the lanes of vectors, which is
-// why a chunk has sixteen: the products of tokens with each other, which grow with the chunk, are a twelfth of all.
+// why a chunk has sixteen: the products of tokens with each other, which grow with the chunk, are a ninth of all for heads of 128.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_ATTENTION_CHUNKED_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_ATTENTION_CHUNKED_H
@@ -25,13 +25,25 @@ namespace {
 
 constexpr int kChunk = kLanes;
 
-/// The register block of products: rows, and vectors of a row. A panel of the state is as wide.
+/// Vectors of a row of the register block of products. A panel of the state is as wide.
 #ifdef __AVX512F__
-constexpr int kBlockRows = 8, kBlockVectors = 2;
+constexpr int kBlockVectors = 2;
 #else
-constexpr int kBlockRows = 4, kBlockVectors = 1;
+constexpr int kBlockVectors = 1;
 #endif
 constexpr int64_t kPanel = kBlockVectors * kLanes;
+
+/// Calls `body.template operator()<M>(first)` for blocks of rows that are sixteen together, as many as registers hold.
+template <typename Body> void forRowBlocks(Body body) {
+#ifdef __AVX512F__
+  body.template operator()<8>(0);
+  body.template operator()<8>(8);
+#else
+  body.template operator()<6>(0);
+  body.template operator()<5>(6);
+  body.template operator()<5>(11);
+#endif
+}
 
 /// c[m, n] += sum over i of a[m * aRow + i * aStep] * b[i * N * kLanes + n]
 template <int M, int N>
@@ -48,20 +60,27 @@ void multiplyBlock(Vector (&c)[M][N], const float *a, int64_t aRow, int64_t aSte
 
 /// to[16, N vectors] = aᵀ b for a[count, 16] and b[count, N vectors].
 template <int N> void multiplyTokens(float *to, const float *a, const float *b, int64_t count) {
-  for (int64_t first = 0; first < kChunk; first += kBlockRows) {
-    Vector c[kBlockRows][N] = {};
+  forRowBlocks([&]<int M>(int64_t first) {
+    Vector c[M][N] = {};
     multiplyBlock(c, a + first, 1, kChunk, b, count);
-    for (int m = 0; m < kBlockRows; ++m)
+    for (int m = 0; m < M; ++m)
       for (int n = 0; n < N; ++n)
         store(to + ((first + m) * N + n) * kLanes, c[m][n]);
-  }
+  });
 }
 
-/// All tokens of one head. Arrays of tokens have an element of the keys in a row, and in it the tokens of the chunk.
+/// Fetches a row of a tensor, to be read or written.
+template <int WRITES> void prefetchRow(const hone_tensor &tensor, const float *row) {
+  int64_t step = tensor.strides[3];
+  for (int64_t i = 0; i < tensor.sizes[3]; i += kLanes)
+    __builtin_prefetch(row + i * step, WRITES, 3);
+}
+
+/// The first `tokens` of one head. Arrays of tokens have an element of the keys in a row, and in it the tokens of the chunk.
 class ChunkedHead {
 public:
-  ChunkedHead(const Problem &problem, int64_t sequence, int64_t head)
-      : p(problem), sequence(sequence), head(head), keyRoom(problem.keyRoom),
+  ChunkedHead(const Problem &problem, int64_t sequence, int64_t head, int64_t tokens)
+      : p(problem), sequence(sequence), head(head), tokens(tokens), keyRoom(problem.keyRoom),
         valueRoom(roundUp(problem.valueSize, kPanel)), memory(countFloats()), state(memory.data()),
         rows(state + keyRoom * valueRoom), decays(rows + (1 + p.group) * kChunk * keyRoom),
         keys(decays + kChunk * keyRoom), lastKeys(keys + kChunk * keyRoom), queries(lastKeys + kChunk * keyRoom),
@@ -69,7 +88,8 @@ public:
         known(outs + p.group * kChunk * valueRoom), updates(known + (1 + p.group) * kChunk * kPanel),
         keyProducts(updates + kChunk * kPanel), queryProducts(keyProducts + kChunk * kChunk) {}
 
-  void run(const HeadState &from, const HeadState &to);
+  /// From the state `from` to `to`; `next` is the state of the head that follows.
+  void run(const HeadState &from, const HeadState &to, const HeadState &next);
 
 private:
   int64_t countFloats() const {
@@ -79,19 +99,20 @@ private:
 
   void read(int64_t first);
   void write(int64_t first) const;
+  void prefetchNext(int64_t first, int64_t begin, int64_t end, int64_t steps) const;
   void transposeRows(float *to, const float *from) const;
   void relateTokens();
   void relateTokensByElement();
   void accumulateByElement(int64_t token, const Vector &own);
-  template <bool IsDelta> void stepPanel(int64_t panel);
+  template <bool IsDelta> void stepPanel(int64_t panel, int64_t first);
   template <bool IsDelta> void findUpdates(int64_t column, int64_t vector);
-  void updateState(float *panel) const;
+  void updateState(int64_t number, int64_t first) const;
 
   float *queryRows(int64_t g) const { return rows + (1 + g) * kChunk * keyRoom; }
   float *queriesOf(int64_t g) const { return queries + g * kChunk * keyRoom; }
 
   const Problem &p;
-  int64_t sequence, head, keyRoom, valueRoom;
+  int64_t sequence, head, tokens, keyRoom, valueRoom;
   Scratch<float> memory;
   float *state;                       // panels [keyRoom, kPanel]
   float *rows;                        // keys, then queries of each query head [16, keyRoom]
@@ -102,6 +123,7 @@ private:
   float *known, *updates;             // products of keys and of queries with a panel [16, kPanel]; u of the panel
   float *keyProducts, *queryProducts; // A, and P of each query head [16, 16]
   float decay[kChunk], beta[kChunk];  // of the tokens
+  HeadState coming;                   // which is read after this one
 };
 
 } // namespace
@@ -110,7 +132,7 @@ private:
 void ChunkedHead::read(int64_t first) {
   for (int64_t i = 0; i < kChunk; ++i) {
     int64_t token = first + i;
-    bool isThere = token < p.tokens;
+    bool isThere = token < tokens;
     int64_t at = isThere ? token : first;
     auto readOr0 = [&](float *to, const hone_tensor &tensor, int64_t h, int64_t room, float factor) {
       copyIn(to, rowAt(tensor, sequence, at, h), tensor.strides[3], isThere ? tensor.sizes[3] : 0, room, factor);
@@ -133,7 +155,7 @@ void ChunkedHead::read(int64_t first) {
 void ChunkedHead::write(int64_t first) const {
   const hone_tensor &out = p.o.out;
   for (int64_t g = 0; g < p.group; ++g)
-    for (int64_t i = 0; i < smaller(kChunk, p.tokens - first); ++i)
+    for (int64_t i = 0; i < smaller(kChunk, tokens - first); ++i)
       copyOut(rowAt(out, sequence, first + i, head * p.group + g), out.strides[3], outs + (g * kChunk + i) * valueRoom,
               p.valueSize);
 }
@@ -229,19 +251,23 @@ void ChunkedHead::relateTokensByElement() {
 
 /// u and the outputs of sixteen columns, `vector` of the panel that begins at `column`.
 template <bool IsDelta> void ChunkedHead::findUpdates(int64_t column, int64_t vector) {
-  Vector u[kChunk];
+  Vector u[kChunk]; // the right-hand sides of those that are not known yet
   int64_t at = column + vector * kLanes;
 #pragma clang loop unroll(full)
   for (int i = 0; i < kChunk; ++i) {
     u[i] = load(values + i * valueRoom + at);
-    if constexpr (IsDelta) {
+    if constexpr (IsDelta)
       u[i] -= load(known + i * kPanel + vector * kLanes);
+  }
 #pragma clang loop unroll(full)
-      for (int j = 0; j < i; ++j)
+  for (int j = 0; j < kChunk; ++j) {
+    if constexpr (IsDelta) {
+      u[j] *= beta[j];
+#pragma clang loop unroll(full)
+      for (int i = j + 1; i < kChunk; ++i)
         u[i] -= u[j] * keyProducts[i * kChunk + j];
-      u[i] *= beta[i];
     }
-    store(updates + i * kPanel + vector * kLanes, u[i]);
+    store(updates + j * kPanel + vector * kLanes, u[j]);
   }
   for (int64_t g = 0; g < p.group; ++g) {
     const float *product = queryProducts + g * kChunk * kChunk, *read = known + (1 + g) * kChunk * kPanel;
@@ -257,20 +283,51 @@ template <bool IsDelta> void ChunkedHead::findUpdates(int64_t column, int64_t ve
   }
 }
 
-void ChunkedHead::updateState(float *panel) const {
-  for (int64_t d = 0; d < keyRoom; d += kBlockRows) {
-    Vector c[kBlockRows][kBlockVectors];
-    for (int m = 0; m < kBlockRows; ++m)
-      for (int n = 0; n < kBlockVectors; ++n)
-        c[m][n] = load(panel + (d + m) * kPanel + n * kLanes) * whole[d + m];
-    multiplyBlock(c, lastKeys + d * kChunk, kChunk, 1, updates, kChunk);
-    for (int m = 0; m < kBlockRows; ++m)
-      for (int n = 0; n < kBlockVectors; ++n)
-        store(panel + (d + m) * kPanel + n * kLanes, c[m][n]);
+/// The panel of that number after the chunk from token `first` on.
+void ChunkedHead::updateState(int64_t number, int64_t first) const {
+  float *panel = state + number * keyRoom * kPanel;
+  int64_t steps = valueRoom / kPanel * keyRoom;
+  for (int64_t d = 0; d < keyRoom; d += kLanes)
+    forRowBlocks([&]<int M>(int64_t row) {
+      int64_t begin = d + row, step = number * keyRoom + begin;
+      prefetchNext(first + kChunk, step, step + M, steps);
+      Vector c[M][kBlockVectors];
+      for (int m = 0; m < M; ++m)
+        for (int n = 0; n < kBlockVectors; ++n)
+          c[m][n] = load(panel + (begin + m) * kPanel + n * kLanes) * whole[begin + m];
+      multiplyBlock(c, lastKeys + begin * kChunk, kChunk, 1, updates, kChunk);
+      for (int m = 0; m < M; ++m)
+        for (int n = 0; n < kBlockVectors; ++n)
+          store(panel + (begin + m) * kPanel + n * kLanes, c[m][n]);
+    });
+}
+
+/// Fetches, in the steps from `begin` to `end` of `steps`, what the chunk from token `first` on reads and writes, and after the last chunk
+/// the state of the next head. Rows of a head lie far apart, and no prefetcher of the processor follows them.
+void ChunkedHead::prefetchNext(int64_t first, int64_t begin, int64_t end, int64_t steps) const {
+  if (first >= tokens) {
+    for (int64_t d = p.keySize * begin / steps; coming.data && d < p.keySize * end / steps; ++d)
+      prefetchRow<0>(*coming.tensor, coming.data + d * coming.rowStride());
+    return;
+  }
+  int64_t rowsOfToken = 3 + 2 * p.group, count = smaller(kChunk, tokens - first) * rowsOfToken;
+  for (int64_t i = count * begin / steps; i < count * end / steps; ++i) {
+    int64_t token = first + i / rowsOfToken, number = i % rowsOfToken, query = head * p.group + (number - 3) / 2;
+    if (number == 0)
+      prefetchRow<0>(p.o.key, rowAt(p.o.key, sequence, token, head));
+    else if (number == 1)
+      prefetchRow<0>(p.o.value, rowAt(p.o.value, sequence, token, head));
+    else if (number == 2 && p.isGatedByElement)
+      prefetchRow<0>(p.o.decay, rowAt(p.o.decay, sequence, token, head));
+    else if (number >= 3 && number % 2 != 0)
+      prefetchRow<0>(p.o.query, rowAt(p.o.query, sequence, token, query));
+    else if (number >= 3)
+      prefetchRow<1>(p.o.out, rowAt(p.o.out, sequence, token, query));
   }
 }
 
-template <bool IsDelta> void ChunkedHead::stepPanel(int64_t panel) {
+/// One panel of the state for the chunk from token `first` on.
+template <bool IsDelta> void ChunkedHead::stepPanel(int64_t panel, int64_t first) {
   float *rowsOfState = state + panel * keyRoom * kPanel;
   if constexpr (IsDelta)
     multiplyTokens<kBlockVectors>(known, keys, rowsOfState, p.keySize);
@@ -278,14 +335,15 @@ template <bool IsDelta> void ChunkedHead::stepPanel(int64_t panel) {
     multiplyTokens<kBlockVectors>(known + (1 + g) * kChunk * kPanel, queriesOf(g), rowsOfState, p.keySize);
   for (int64_t n = 0; n < kBlockVectors; ++n)
     findUpdates<IsDelta>(panel * kPanel, n);
-  updateState(rowsOfState);
+  updateState(panel, first);
 }
 
-void ChunkedHead::run(const HeadState &from, const HeadState &to) {
+void ChunkedHead::run(const HeadState &from, const HeadState &to, const HeadState &next) {
+  coming = next;
   int64_t panels = valueRoom / kPanel;
   auto forRows = [&](int64_t count, auto body) {
-    for (int64_t panel = 0; panel < panels; ++panel)
-      for (int64_t d = 0; d < count; ++d) {
+    for (int64_t d = 0; d < count; ++d)
+      for (int64_t panel = 0; panel < panels; ++panel) {
         int64_t column = panel * kPanel;
         body(state + (panel * keyRoom + d) * kPanel, d, column, smaller(kPanel, p.valueSize - column));
       }
@@ -293,7 +351,7 @@ void ChunkedHead::run(const HeadState &from, const HeadState &to) {
   forRows(keyRoom, [&](float *row, int64_t d, int64_t column, int64_t columns) {
     from.readRow(row, d, column, d < p.keySize ? columns : 0, kPanel);
   });
-  for (int64_t first = 0; first < p.tokens; first += kChunk) {
+  for (int64_t first = 0; first < tokens; first += kChunk) {
     read(first);
     if (p.isGatedByElement)
       relateTokensByElement();
@@ -301,9 +359,9 @@ void ChunkedHead::run(const HeadState &from, const HeadState &to) {
       relateTokens();
     for (int64_t panel = 0; panel < panels; ++panel)
       if (p.isDelta)
-        stepPanel<true>(panel);
+        stepPanel<true>(panel, first);
       else
-        stepPanel<false>(panel);
+        stepPanel<false>(panel, first);
     write(first);
   }
   forRows(p.keySize,

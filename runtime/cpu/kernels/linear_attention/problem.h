@@ -9,7 +9,7 @@
 #include "hone/kernels/arguments.h"
 
 #include "../rows.h"
-#include "../vector.h"
+#include "../vector_exp.h"
 
 namespace hone::cpu::HONE_ISA_NAMESPACE {
 namespace {
@@ -57,9 +57,10 @@ inline void copyOut(float *to, int64_t stride, const float *from, int64_t count)
 
 /// The state of one sequence and head.
 struct HeadState {
-  const hone_tensor *tensor;
-  float *data; // null where there is none
+  const hone_tensor *tensor = nullptr;
+  float *data = nullptr; // null where there is none
 
+  HeadState() = default;
   HeadState(const hone_tensor &tensor, int64_t sequence, int64_t head)
       : tensor(&tensor),
         data(isAbsent(tensor) ? nullptr : floats(tensor) + sequence * tensor.strides[0] + head * tensor.strides[1]) {}
@@ -103,8 +104,11 @@ inline void readDecays(float *to, const Problem &problem, int64_t sequence, int6
     return;
   }
   readRow(to, problem.o.decay, sequence, token, head, problem.keyRoom);
-  for (int64_t d = 0; d < problem.keyRoom; ++d)
-    to[d] = vectorExp(to[d]);
+  constexpr float most = 88; // of boundedExp
+  for (int64_t d = 0; d < problem.keyRoom; d += kLanes) {
+    Vector x = load(to + d), e = boundedExp(x > most ? most : x);
+    store(to + d, x > most ? __builtin_inff() : e);
+  }
 }
 
 /// How much of an update a token makes.

@@ -144,10 +144,10 @@ private:
   float beta = 1;
 };
 
-/// All tokens of one head, from `state` to `next`; `coming` is the state of the head that follows, or null.
-inline void runRecurrent(const Problem &problem, int64_t sequence, int64_t head, const HeadState &state,
-                         const HeadState &next, const float *coming) {
-  bool isDense = problem.tokens > 0 && state.isDense() && next.isDense();
+/// The tokens of one head from `first` on, from `state` to `next`; `coming` is the state of the head that follows.
+inline void runRecurrent(const Problem &problem, int64_t sequence, int64_t head, int64_t first, const HeadState &state,
+                         const HeadState &next, const HeadState &coming) {
+  bool isDense = problem.tokens > first && state.isDense() && next.isDense();
   Scratch<float> memory(isDense ? 0 : problem.keySize * problem.valueRoom);
   StateRows rows = {state.data, next.data, state.rowStride(), next.rowStride(), nullptr};
   if (!isDense) {
@@ -156,8 +156,8 @@ inline void runRecurrent(const Problem &problem, int64_t sequence, int64_t head,
     rows = {memory.data(), memory.data(), problem.valueRoom, problem.valueRoom, nullptr};
   }
   Token token(problem);
-  for (int64_t t = 0; t < problem.tokens; ++t) {
-    rows.coming = isDense && t == problem.tokens - 1 ? coming : nullptr;
+  for (int64_t t = first; t < problem.tokens; ++t) {
+    rows.coming = isDense && t == problem.tokens - 1 ? coming.data : nullptr;
     token.run(sequence, t, head, rows);
     rows.from = rows.to;
     rows.fromStride = rows.toStride;
