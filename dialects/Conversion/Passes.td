@@ -277,6 +277,18 @@ def InferOnnxShapes : RaisingPass<"hone-infer-onnx-shapes"> {
   let statistics = [Statistic<"numRefined", "num-types-refined", "Number of values whose type became more precise">];
 }
 
+def ExpandFlexAttention : RaisingPass<"hone-expand-flex-attention"> {
+  let summary = "Write FlexAttention as the products and the softmax that it is made of";
+  let description = [{
+    FlexAttention of ai.onnx.preview becomes onnx operations with its subgraphs in their places, so that attention is recognised in
+    them as in any other model: without subgraphs, with one that masks or caps the scores or adds a bias to them.
+
+    A node stays, for its lowering, where the numbers of its heads are not known, where its elements are f64, or where it is not known
+    that its subgraphs keep the shape of their inputs, which its lowering checks at run time.
+  }];
+  let statistics = [Statistic<"numExpanded", "num-attentions-expanded", "Number of nodes replaced">];
+}
+
 def RaiseState : RaisingPass<"hone-raise-state"> {
   let summary = "Make @forward(tokens, state) of a decoder with past and present tensors";
   let description = [{

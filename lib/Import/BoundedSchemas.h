@@ -1,7 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// libonnx's schemas, with bounds on what inference makes of values that shapes are computed from.
+// libonnx's schemas, with bounds on what inference makes of values that shapes are computed from, and inference of the subgraphs that
+// libonnx leaves out.
 
 #ifndef HONE_LIB_IMPORT_BOUNDEDSCHEMAS_H
 #define HONE_LIB_IMPORT_BOUNDEDSCHEMAS_H

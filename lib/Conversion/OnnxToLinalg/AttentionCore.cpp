@@ -42,8 +42,7 @@ Value getScale(Node &node, StringRef name, Size headSize, Type type) {
 // Scores and softmax
 //===----------------------------------------------------------------------===//
 
-/// Product of `lhs[B, Hq, S, K]` with `rhs[B, Hk, K, N]`: the query heads of one key head are the rows of one matrix.
-static FailureOr<Value> multiplyByHead(Node &node, Value lhs, Value rhs) {
+FailureOr<Value> multiplyByHead(Node &node, Value lhs, Value rhs) {
   SmallVector<Size> left = node.sizes(lhs), right = node.sizes(rhs);
   Size rows = node.math.mul(node.math.floorDiv(left[1], right[1]), left[2]);
   auto product = multiplyMatrices(node, node.reshape(lhs, {left[0], right[1], rows, left[3]}), rhs);
@@ -118,14 +117,21 @@ static LogicalResult checkHeads(Node &node, const AttentionInputs &inputs) {
   return inputs.sinks ? requireShape(node, inputs.sinks, query[1], "the sinks", "[heads]") : success();
 }
 
-FailureOr<AttentionSteps> attend(Node &node, const AttentionInputs &inputs, MaskBody mask) {
+FailureOr<Value> computeScores(Node &node, const AttentionInputs &inputs) {
   if (failed(checkHeads(node, inputs)))
     return failure();
-  AttentionSteps steps;
   auto products = multiplyByHead(node, inputs.query, node.transpose(inputs.key, {0, 1, 3, 2}));
   if (failed(products))
     return failure();
-  steps.scores = transform(node, *products, [&](Number x, ValueRange) { return x * Number{x.b, inputs.scale}; });
+  return transform(node, *products, [&](Number x, ValueRange) { return x * Number{x.b, inputs.scale}; });
+}
+
+FailureOr<AttentionSteps> attend(Node &node, const AttentionInputs &inputs, MaskBody mask) {
+  auto scores = computeScores(node, inputs);
+  if (failed(scores))
+    return failure();
+  AttentionSteps steps;
+  steps.scores = *scores;
   steps.capped = steps.scores;
   if (inputs.softcap > 0)
     steps.capped =

@@ -31,6 +31,11 @@ using MaskBody = llvm::function_ref<Number(Number score, ValueRange at)>;
 /// Softmax attention; query head h reads key head h / (Hq / Hk), and a query that sees no key gives 0.
 FailureOr<AttentionSteps> attend(Node &node, const AttentionInputs &inputs, MaskBody mask);
 
+/// The first of these steps, with the checks of all sizes that products do not compare.
+FailureOr<Value> computeScores(Node &node, const AttentionInputs &inputs);
+/// Product of `lhs[B, Hq, S, K]` with `rhs[B, Hk, K, N]`: the query heads of one key head are the rows of one matrix.
+FailureOr<Value> multiplyByHead(Node &node, Value lhs, Value rhs);
+
 /// `[B, S, H * D]` as `[B, H, S, D]`, and back.
 Value splitHeads(Node &node, Value tensor, Size heads);
 Value mergeHeads(Node &node, Value tensor);

@@ -10,16 +10,8 @@ using namespace mlir;
 
 namespace hone::lowering {
 
-static Region *getRegion(Operation *op, StringRef name) {
-  auto names = op->getAttrOfType<ArrayAttr>(onnxir::kRegionsAttr);
-  for (auto [i, attr] : llvm::enumerate(names ? names.getValue() : ArrayRef<Attribute>()))
-    if (auto string = dyn_cast<StringAttr>(attr); string && string.getValue() == name && i < op->getNumRegions())
-      return &op->getRegion(i);
-  return nullptr;
-}
-
 FailureOr<Region *> requireSubgraph(Node &node, StringRef name, size_t inputs, size_t outputs) {
-  Region *region = getRegion(node.op, name);
+  Region *region = onnxir::getSubgraph(node.op, name);
   if (!region || region->empty() || region->front().empty())
     return node.fail() << "expected a subgraph '" << name << "'";
   Block &block = region->front();

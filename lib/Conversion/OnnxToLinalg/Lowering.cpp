@@ -258,7 +258,11 @@ static Type getDeclaredElement(Type type) {
   return tensor ? tensor.getElementType() : Type();
 }
 
-Type Node::declared(unsigned index) const { return getDeclaredElement(op->getOperand(index).getType()); }
+Type Node::declared(unsigned index) const {
+  Type type = getDeclaredElement(op->getOperand(index).getType());
+  bool isOpen = !type || type == onnxir::getUnknownType(op->getContext());
+  return isOpen && isa<RankedTensorType>(in(index).getType()) ? element(index) : type;
+}
 Type Node::declaredResult(unsigned index) const { return getDeclaredElement(op->getResult(index).getType()); }
 
 bool Node::wants(unsigned index) const {

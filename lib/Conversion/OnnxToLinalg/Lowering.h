@@ -112,7 +112,8 @@ public:
   RankedTensorType type(unsigned index) const { return mlir::cast<RankedTensorType>(in(index).getType()); }
   int64_t rank(unsigned index) const { return type(index).getRank(); }
   Type element(unsigned index) const { return type(index).getElementType(); }
-  /// Lowered integers have no sign, and narrow types are bytes; the operator's own types say what they are.
+  /// Lowered integers have no sign, and narrow types are bytes; the operator's own types say what they are. Where the file leaves a
+  /// type open, it is that of the lowered value.
   bool isUnsigned(unsigned index) const;
   Type declared(unsigned index) const;
   SmallVector<Size> sizes(Value tensor) { return lowerer.sizes(tensor); }
@@ -247,6 +248,7 @@ void addFourierLowerings(LoweringTable &table);
 void addMoeLowerings(LoweringTable &table);
 void addMicrosoftAttentionLowerings(LoweringTable &table);
 void addAttentionLowerings(LoweringTable &table);
+void addFlexAttentionLowerings(LoweringTable &table);
 void addRnnLowerings(LoweringTable &table);
 void addLinearAttentionLowerings(LoweringTable &table);
 void addGridSampleLowerings(LoweringTable &table);

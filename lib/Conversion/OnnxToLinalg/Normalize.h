@@ -22,6 +22,9 @@ Value combineWith(Node &node, Value lhs, Value rhs, llvm::function_ref<Number(Nu
 Value sumOver(Node &node, Value tensor, ArrayRef<int64_t> axes, bool keep);
 Value meanOver(Node &node, Value tensor, ArrayRef<int64_t> axes, bool keep);
 
+/// ONNX's Softmax along one axis, of the type of `x`; NaN for rows of minus infinity.
+Value computeSoftmax(Node &node, Value x, int64_t axis);
+
 } // namespace hone::lowering
 
 #endif // HONE_LIB_CONVERSION_ONNXTOLINALG_NORMALIZE_H

@@ -34,6 +34,7 @@ const LoweringTable &getLoweringTable() {
     addCastLowerings(rows);
     addConvLowerings(rows);
     addEinsumLowerings(rows);
+    addFlexAttentionLowerings(rows);
     addFourierLowerings(rows);
     addGridSampleLowerings(rows);
     addIndexingLowerings(rows);

@@ -49,12 +49,14 @@ static Value shiftRows(Node &node, Value x, int64_t axis) {
 
 static Value sumRows(Node &node, Value x, int64_t axis) { return sumOver(node, x, axis, /*keep=*/true); }
 
+Value computeSoftmax(Node &node, Value x, int64_t axis) {
+  Value powers = mapFloats(node, shiftRows(node, x, axis), [](Number n) { return exp(n); });
+  Value result = combineWith(node, powers, sumRows(node, powers, axis), [](Number l, Number r) { return l / r; });
+  return narrow(node, result, cast<RankedTensorType>(x.getType()).getElementType());
+}
+
 static LogicalResult lowerSoftmax(Node &node) {
-  return lowerAlongAxis(node, [&](Value x, int64_t axis) {
-    Value powers = mapFloats(node, shiftRows(node, x, axis), [](Number n) { return exp(n); });
-    Value result = combineWith(node, powers, sumRows(node, powers, axis), [](Number l, Number r) { return l / r; });
-    return narrow(node, result, node.element(0));
-  });
+  return lowerAlongAxis(node, [&](Value x, int64_t axis) { return computeSoftmax(node, x, axis); });
 }
 
 static LogicalResult lowerLogSoftmax(Node &node) {

@@ -61,6 +61,14 @@ const OpSchema *getSchema(Operation *op) {
   return ::onnx::OpSchemaRegistry::Schema(getOpType(op).str(), static_cast<int>(version), domain.str());
 }
 
+Region *getSubgraph(Operation *op, llvm::StringRef name) {
+  auto names = op->getAttrOfType<ArrayAttr>(kRegionsAttr);
+  for (auto [i, attr] : llvm::enumerate(names ? names.getValue() : llvm::ArrayRef<Attribute>()))
+    if (auto string = dyn_cast<StringAttr>(attr); string && string.getValue() == name && i < op->getNumRegions())
+      return &op->getRegion(i);
+  return nullptr;
+}
+
 bool isAbsent(Value value) { return isa<NoneType>(value.getType()); }
 
 //===----------------------------------------------------------------------===//
@@ -104,19 +112,11 @@ static bool hasAttributeType(Attribute attr, ::onnx::AttributeProto_AttributeTyp
   }
 }
 
-static bool hasRegionNamed(Operation *op, StringRef name) {
-  auto names = op->getAttrOfType<ArrayAttr>(kRegionsAttr);
-  return names && llvm::any_of(names, [&](Attribute attr) {
-           auto string = dyn_cast<StringAttr>(attr);
-           return string && string.getValue() == name;
-         });
-}
-
 static LogicalResult verifyAttributes(Operation *op, const OpSchema &schema) {
   for (const auto &[name, attribute] : schema.attributes()) {
     Attribute attr = op->getAttr(name);
     if (!attr) {
-      if (attribute.required && !hasRegionNamed(op, name))
+      if (attribute.required && !getSubgraph(op, name))
         return op->emitOpError() << "expected attribute '" << name << "', but it is missing";
       continue;
     }

@@ -74,6 +74,9 @@ int64_t getOpsetVersion(mlir::Operation *op, llvm::StringRef domain);
 /// Schema of `op` at the opset of its module, or null.
 const ::onnx::OpSchema *getSchema(mlir::Operation *op);
 
+/// The subgraph that is the attribute `name` of an operator, or null.
+mlir::Region *getSubgraph(mlir::Operation *op, llvm::StringRef name);
+
 /// True if `value` stands for an optional input that is not given.
 bool isAbsent(mlir::Value value);
 
