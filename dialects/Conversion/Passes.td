@@ -24,6 +24,16 @@ def ConvertOnnxToLinalg : Pass<"hone-convert-onnx-to-linalg", "::mlir::ModuleOp"
 }
 
 
+def HoistChecks : Pass<"hone-hoist-checks", "::mlir::ModuleOp"> {
+  let summary = "Check sizes before anything of those sizes is computed";
+  let description = [{
+    `hrt.check` moves up in its block with the arithmetic on sizes that it needs, to where what else it needs is known. A size that a
+    check fixes is in the types of what comes after it, and canonicalisation gives those types to what comes before, whose loops run to
+    the size that is checked only then.
+  }];
+  let statistics = [Statistic<"numHoisted", "num-checks-hoisted", "Number of checks that moved">];
+}
+
 def LowerExpansions : Pass<"hone-lower-expansions"> {
   let summary = "Turn expansions into several dynamic sizes into casts with computed strides";
   let description = [{

@@ -25,6 +25,7 @@ static void buildLowerPhase(OpPassManager &pm, Sanitizer) {
   pm.addPass(createBoundLookups());
   pm.addPass(createExpandOnnxFunctions());
   pm.addPass(createConvertOnnxToLinalg());
+  pm.addPass(createHoistChecks());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }

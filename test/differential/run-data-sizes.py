@@ -188,7 +188,9 @@ CASES = {
             (2**63 - 1, MANY), (-1, "not to be negative, but got -1"), (2, SAME), (7, SAME))]),
     "Col2Im": (one("Col2Im", {"x": (F, [None] * 3), "i": (I, [2]), "b": (I, [2])}, 4), [
         ({"x": floats(1, 4, 4), "i": ints(4, 4), "b": ints(2, 2)}, "the blocks of the input and of the image"),
-        ({"x": floats(1, 4, 4), "i": ints(HUGE, 4), "b": ints(1, 4)}, ""), ({"x": floats(1, 4, 0), "i": ints(1, 1), "b": ints(2, 2)}, too_small(1, 2)),
+        ({"x": floats(1, 4, 4), "i": ints(HUGE, 4), "b": ints(1, 4)}, ""),
+        # Sizes of inputs are checked before those that are data.
+        ({"x": floats(1, 4, 0), "i": ints(1, 1), "b": ints(2, 2)}, "the blocks of the input to have elements"),
         ({"x": floats(1, 4, 4), "i": ints(2, 2), "b": ints(2**32, 2**32)}, too_small(2, 2**32)),
         ({"x": floats(1, 4, 9), "i": ints(4, 4), "b": ints(2, 2)}, SAME)]),
     "MelWeightMatrix": (one("MelWeightMatrix", {"b": (I, []), "l": (I, [])}, 2, {"r": np.array(8000), "lo": number(0), "hi": number(4000)}), [
