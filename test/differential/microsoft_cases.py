@@ -16,6 +16,7 @@ class Case:
     operator: str
     model: onnx.ModelProto
     inputs: dict
+    reference: onnx.ModelProto = None  # what onnxruntime runs in its place: nodes of ONNX that mean the same
 
 
 class Cases:
@@ -45,7 +46,15 @@ class Cases:
                                   [numpy_helper.from_array(arrays[name], name) for name in sorted(fixed)])
         opsets = [helper.make_opsetid("", 13), helper.make_opsetid("com.microsoft", 1)]
         model = helper.make_model(graph, ir_version=9, opset_imports=opsets)
-        self.cases[f"{operator}.{name}"] = Case(operator, model, {k: v for k, v in arrays.items() if k not in fixed})
+        self.last = self.cases[f"{operator}.{name}"] = Case(operator, model, {k: v for k, v in arrays.items() if k not in fixed})
+
+    def compare_with(self, nodes):
+        """Gives the last case `nodes` of ONNX, from the names of its inputs to those of its outputs, to be compared with."""
+        graph = onnx.GraphProto()
+        graph.CopyFrom(self.last.model.graph)
+        del graph.node[:]
+        graph.node.extend(nodes)
+        self.last.reference = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)])
 
 
 SCALE, FINE = np.array(0.05, np.float32), np.array(0.01, np.float32)
@@ -185,8 +194,110 @@ def add_linear_attention(cases):
         cases.add(f"upper{upper}", "Trilu", [cases.real(2, 4, 5), np.array(1, np.int64)], upper=upper)
 
 
+def add_causal_convolutions(cases):
+    x, weight, bias, past = cases.real(2, 3, 5), cases.real(3, 1, 4), cases.real(3), cases.real(2, 3, 3)
+    last, past_last = x.transpose(0, 2, 1).copy(), past.transpose(0, 2, 1).copy()
+    cases.add("plain", "CausalConvWithState", [x, weight], (1,), 2)
+    for activation in ("silu", "swish", "none"):
+        cases.add(activation, "CausalConvWithState", [x, weight, bias, past], (1, 2), 2, activation=activation)
+    cases.add("short", "CausalConvWithState", [x[:, :, :1], weight, bias, past], (1,), 2)
+    cases.add("one-tap", "CausalConvWithState", [x, weight[:, :, :1], bias], (1,), 2)
+    cases.add("dilation", "CausalConvWithState", [x, weight, None, cases.real(2, 3, 6)], (1,), 2, dilation=2)
+    cases.add("last", "CausalConvWithState", [last, weight, bias, past_last], (1,), 2, channels_last=1)
+    cases.add("last-alone", "CausalConvWithState", [last, weight, bias], (1,), 2, channels_last=1, activation="silu")
+    cases.add("last-axes", "CausalConvWithState", [cases.real(2, 5, 3, 2), cases.real(6, 1, 3), None, cases.real(2, 2, 3, 2)], (1,), 2,
+              channels_last=1)
+
+
+def add_decoders(cases):
+    """One token over a cache of 8 rows that has 4, which is its own, or over the keys of an encoder."""
+    operator, held = "DecoderMaskedMultiHeadAttention", np.array([4], np.int32)
+    token = [cases.real(2, 1, 8) for _ in range(3)]
+    cache = [cases.real(2, 2, 8, 4), cases.real(2, 2, 8, 4), held]
+    mask, added = np.array([[1, 1, 1, 1, 1], [0, 0, 1, 1, 1]], np.int32), cases.real(1, 2, 1, 5)
+    shared = dict(outputs=3, num_heads=2, past_present_share_buffer=1)
+    cases.add("plain", operator, [*token, None, None, *cache], **shared)
+    cases.add("mask", operator, [*token, mask, None, *cache], mask_filter_value=-50.0, **shared)
+    cases.add("added", operator, [*token, None, added, *cache], scale=0.3, **shared)
+    cases.add("bias", operator, [*token, None, None, *cache, None, None, cases.real(24)], (10,), **shared)
+    cases.add("packed", operator, [np.concatenate(token, 2), None, None, None, None, *cache], **shared)
+    split = helper.make_node("Split", ["in0"], ["query", "key", "value"], axis=2, num_outputs=3)
+    same = helper.make_node(operator, ["query", "key", "value", "", "", "in5", "in6", "in7"], ["out0", "out1", "out2"], domain="com.microsoft",
+                            num_heads=2, past_present_share_buffer=1)
+    cases.compare_with([split, same])  # on the CPU, onnxruntime ends in an error with the packed form
+    cases.add("empty", operator, [*token, None, None, *cache[:2], np.array([0], np.int32)], **shared)
+    encoder = [cases.real(2, 2, 6, 4), cases.real(2, 2, 6, 4)]
+    cases.add("encoder", operator, [token[0], *encoder], num_heads=2)
+    cases.add("encoder-mask", operator, [token[0], *encoder, np.array([[1] * 6, [1, 1, 0, 0, 0, 0]], np.int32)], num_heads=2)
+    weights, bias, past = cases.real(8, 24), cases.real(24), cases.real(2, 2, 2, 4, 4)
+    # Not on the CPU: a cache that grows, as Attention has it.
+    cases.add("mask", "DecoderMaskedSelfAttention", [token[0], weights, bias, mask, past, None, held], (1, 2), 2, num_heads=2)
+    node = helper.make_node("Attention", [f"in{i}" for i in range(5)], ["out0", "out1"], domain="com.microsoft", num_heads=2)
+    cases.compare_with([node])
+
+
+def last_to_second(rank):
+    return [0, rank - 1, *range(1, rank - 1)]
+
+
+def second_to_last(rank):
+    return [0, *range(2, rank), 1]
+
+
+def move_channels(before, after, rank=4):
+    """Nodes `before` from `input` to `output`, in0 with its channels second, and `after` from `moved`, that with its channels last."""
+    return [helper.make_node("Transpose", ["in0"], ["input"], perm=last_to_second(rank)), *before,
+            helper.make_node("Transpose", ["output"], ["moved"], perm=second_to_last(rank)), *after]
+
+
+def add_layouts(cases):
+    """Operators whose channels are last; those that onnxruntime has for other devices alone are compared with ONNX's."""
+    x, filters, bias = cases.real(1, 6, 7, 4), cases.real(6, 2, 3, 3), cases.real(6)
+    window = dict(pads=[1, 0, 1, 1], strides=[2, 1])
+    cases.add("groups", "NhwcConv", [x, filters, bias], (1, 2), group=2, **window)
+    conv = helper.make_node("Conv", ["input", "in1", "in2"], ["output"], group=2, **window)
+    cases.compare_with(move_channels([conv], [helper.make_node("Identity", ["moved"], ["out0"])]))
+    cases.add("sum", "NhwcFusedConv", [x, filters, bias, cases.real(1, 3, 6, 6)], (1, 2), group=2, activation="LeakyRelu",
+              activation_params=[0.2], **window)
+    cases.compare_with(move_channels([conv], [helper.make_node("Add", ["moved", "in3"], ["sum"]),
+                                              helper.make_node("LeakyRelu", ["sum"], ["out0"], alpha=0.2)]))
+    for kind, result in ((np.uint8, TensorProto.UINT8), (np.int8, TensorProto.INT8)):
+        cases.add(kind.__name__, "NhwcMaxPool", [cases.code(2, 6, 7, 3, kind=kind)], results=(result,), kernel_shape=[3, 2], **window)
+        cases.add(f"{kind.__name__}-ceil", "NhwcMaxPool", [cases.code(2, 6, 8, 3, kind=kind)], results=(result,), kernel_shape=[2, 3],
+                  strides=[2, 2], ceil_mode=1)
+
+
+def add_group_norms(cases):
+    """Compared with ONNX's GroupNormalization, as onnxruntime has these for other devices alone."""
+    gamma, beta, bias = cases.real(6), cases.real(6), cases.real(6)
+    for last in (0, 1):
+        x = cases.real(2, 3, 5, 6) if last else cases.real(2, 6, 3, 5)
+        column = (2, 1, 1, 6) if last else (2, 6, 1, 1)
+        for activation in (0, 1):
+            words = dict(groups=3, activation=activation, channels_last=last, epsilon=1e-4)
+            end = [helper.make_node("Sigmoid", ["moved"], ["gate"]), helper.make_node("Mul", ["moved", "gate"], ["out0"])]
+            end = end if activation else [helper.make_node("Identity", ["moved"], ["out0"])]
+            normalize = [helper.make_node("GroupNormalization", ["input", "in1", "in2"], ["output"], num_groups=3, epsilon=1e-4)]
+            plain = move_channels(normalize, end)
+            if not last:
+                plain = [helper.make_node("Identity", ["in0"], ["input"]), *normalize, helper.make_node("Identity", ["output"], ["moved"]), *end]
+            name = f"{'last' if last else 'second'}-{activation}"
+            cases.add(name, "GroupNorm", [x, gamma, beta], (1, 2), **words)
+            cases.compare_with(plain)
+            for form, shape in (("whole", x.shape), ("row", (2, 6)), ("column", column)):
+                cases.add(f"{name}-{form}", "SkipGroupNorm", [x, gamma, beta, cases.real(*shape), bias], (1, 2, 4), 2, **words)
+                shapes = [np.array(size, np.int64) for size in (column if form == "row" else shape, (1, *column[1:]))]
+                start = [helper.make_node("Constant", [], [f"shape{i}"], value=numpy_helper.from_array(size)) for i, size in enumerate(shapes)]
+                start += [helper.make_node("Reshape", [f"in{3 + i}", f"shape{i}"], [f"wide{i}"]) for i in (0, 1)]
+                start += [helper.make_node("Add", ["in0", "wide0"], ["skipped"]), helper.make_node("Add", ["skipped", "wide1"], ["out1"])]
+                moved = [onnx.NodeProto.FromString(node.SerializeToString()) for node in plain]
+                moved[0].input[0] = "out1"
+                cases.compare_with([*start, *moved])
+
+
 def collect():
     cases = Cases()
-    for family in (add_attention, add_embeddings, add_linear_attention, add_products, add_quantized, add_sums):
+    for family in (add_attention, add_embeddings, add_linear_attention, add_products, add_quantized, add_sums, add_causal_convolutions,
+                   add_decoders, add_layouts, add_group_norms):
         family(cases)
     return cases.cases

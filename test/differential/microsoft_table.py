@@ -15,7 +15,8 @@ import suite
 TITLE = """# Operators of com.microsoft
 
 Written by `test/differential/run-microsoft.py --docs` from a run of its cases ({passed} of {all} pass), each compared with onnxruntime
-{version}, for each of the {count} operators that it lists. *Works* says how many cases of the operator pass, or which other suite runs it.
+{version}, for each of the {count} operators that it lists. *Works* says how many cases of the operator pass, or which other suite runs it;
+with a star they are compared with nodes of ONNX that mean the same, as onnxruntime has no kernel of the operator for the CPU.
 
 | operator | works | why not |
 | --- | --- | --- |
@@ -43,7 +44,8 @@ def is_known(operator, schema, tools, folder):
 def row(operator, schema, outcomes, has_kernel, tools, folder):
     if outcomes:
         reasons = sorted({reason for reason in outcomes.values() if reason})
-        return f"| {operator} | {sum(not reason for reason in outcomes.values())}/{len(outcomes)} | {'; '.join(reasons)} |"
+        star = "" if has_kernel else " \\*"
+        return f"| {operator} | {sum(not reason for reason in outcomes.values())}/{len(outcomes)}{star} | {'; '.join(reasons)} |"
     if operator in ELSEWHERE:
         return f"| {operator} | {ELSEWHERE[operator]} |  |"
     if is_known(operator, schema, tools, folder):

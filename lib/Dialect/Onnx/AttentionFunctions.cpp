@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // com.microsoft Attention and QAttention: query, key and value are one product, then comes softmax attention, spelled as exporters
-// spell it. Compiled with exceptions, as libonnx reports by them.
+// spell it; and the forms of attention for one token, as those that take any number. Compiled with exceptions, as libonnx reports by them.
 
 #include "SchemaBuilding.h"
 
@@ -228,6 +228,90 @@ static void makeQAttention(FunctionBody &body) {
   attend(body, heads, /*mask=*/5, /*past=*/8, /*bias=*/-1, body.element(3));
 }
 
+//===----------------------------------------------------------------------===//
+// One token
+//===----------------------------------------------------------------------===//
+
+static void makeDecoderSelfAttention(FunctionBody &body) {
+  constexpr int kIndirection = 8;
+  if (body.has(kIndirection))
+    body.refuse("unsupported input 'cache_indirection'; supported: the operator without it");
+  std::string operands = "input, weights, bias, " + body.name(3) + ", past, " + body.name(5);
+  body.add("output, present = com.microsoft.Attention(" + operands + ")");
+  body.copy({"do_rotary", "mask_filter_value", "num_heads", "past_present_share_buffer", "scale"});
+}
+
+/// `token` [B, 1, width], `key` and `value` after it where the query has all three.
+static void readToken(FunctionBody &body, std::string &key, std::string &value) {
+  if (body.rank(0) != 3 || (body.size(0, 1) && *body.size(0, 1) != 1))
+    body.refuse("expected the query to be [batch, 1, hidden]");
+  body.constant("token_shape", {0, 1, -1});
+  if (body.has(1) && body.has(2))
+    return body.add("token = Reshape(query, token_shape)");
+  body.constant("parts_shape", {0, 3, -1});
+  body.constant("part_axis", {1});
+  body.add("row = Reshape(query, token_shape)\nparts = Reshape(row, parts_shape)");
+  for (auto [i, name] : {std::pair(0, "token"), std::pair(1, "packed_key"), std::pair(2, "packed_value")}) {
+    body.constant(std::string(name) + "_first", {i});
+    body.constant(std::string(name) + "_last", {i + 1});
+    body.add(std::string(name) + " = Slice(parts, " + name + "_first, " + name + "_last, part_axis)");
+  }
+  key = "packed_key", value = "packed_value";
+}
+
+/// A cache `past` [B, H, rows, D] of which the first `past_sequence_length` rows are in use: `part`_used.
+static void readUsedRows(FunctionBody &body, const std::string &part) {
+  body.add(part + "_used = Slice(past_" + part + ", begin, held, row_axis)");
+}
+
+/// The cache with the token's row after them. More rows than it has are no cache.
+static void writeUsedRows(FunctionBody &body, const std::string &part) {
+  body.add(part + "_rest = Slice(past_" + part + ", next, end, row_axis)\n" + part + "_written = Concat<axis = 2>(" +
+           part + "_all, " + part + "_rest)\n" + part + "_sizes = Shape(past_" + part + ")\npresent_" + part +
+           " = Reshape(" + part + "_written, " + part + "_sizes)");
+}
+
+/// Of one token over its own cache, or over the keys of an encoder [B, H, S, D].
+static void makeDecoderAttention(FunctionBody &body) {
+  constexpr int kMask = 3, kAdded = 4, kPastKey = 5, kPastValue = 6, kLength = 7, kIndirection = 9, kBias = 10;
+  if (body.has(kIndirection))
+    body.refuse("unsupported input 'cache_indirection'; supported: the operator without it");
+  bool hasPast = body.has(kPastKey) && body.has(kPastValue);
+  bool isShared = body.integer("past_present_share_buffer") != 0 && hasPast;
+  if (isShared && !body.has(kLength))
+    body.refuse("expected input 'past_sequence_length' with past_present_share_buffer");
+  std::string key = "key", value = "value", past = body.name(kPastKey) + ", " + body.name(kPastValue);
+  readToken(body, key, value);
+  if (isShared) {
+    body.constant("begin", {0});
+    body.constant("one", {1});
+    body.constant("row_axis", {2});
+    body.constant("end", {std::numeric_limits<int64_t>::max()});
+    body.add("wide_length = Cast<to = 7>(past_sequence_length)\n"
+             "held = Reshape(wide_length, one)\n"
+             "next = Add(held, one)");
+    readUsedRows(body, "key");
+    readUsedRows(body, "value");
+    past = "key_used, value_used";
+  }
+  std::string present = isShared ? "key_all, value_all" : "present_key, present_value";
+  body.add("output, " + present + ", qk = com.microsoft.MultiHeadAttention(token, " + key + ", " + value + ", " +
+           body.name(kBias) + ", " + body.name(kMask) + ", " + body.name(kAdded) + ", " + past + ")");
+  body.copy({"mask_filter_value", "num_heads", "scale"});
+  if (!isShared)
+    return;
+  writeUsedRows(body, "key");
+  writeUsedRows(body, "value");
+}
+
+static OpSchema makeDecoderSchema(const char *name, const Signature &signature) {
+  OpSchema schema = makeSchema(name, signature);
+  schema.Attr("num_heads", "", AttributeProto::INT, true);
+  addOptional(schema, AttributeProto::INT, {"past_present_share_buffer"});
+  addOptional(schema, AttributeProto::FLOAT, {"scale", "mask_filter_value"});
+  return schema;
+}
+
 static OpSchema makeAttentionSchema(const char *name, const std::vector<std::string> &inputs) {
   OpSchema schema = makeSchema(name, {inputs, {"output", "present?"}});
   schema.Attr("num_heads", "", AttributeProto::INT, true);
@@ -245,7 +329,20 @@ std::vector<OpSchema> makeAttentionFunctions() {
   OpSchema quantized =
       makeAttentionSchema("QAttention", {"input", "weight", "bias", "input_scale", "weight_scale", "mask_index?",
                                          "input_zero_point?", "weight_zero_point?", "past?"});
-  return {withFunction(std::move(attention), makeAttention), withFunction(std::move(quantized), makeQAttention)};
+  OpSchema self = makeDecoderSchema("DecoderMaskedSelfAttention",
+                                    {{"input", "weights", "bias", "mask_index?", "past", "attention_bias?",
+                                      "past_sequence_length?", "beam_width?", "cache_indirection?"},
+                                     {"output", "present"}});
+  addOptional(self, AttributeProto::INT, {"do_rotary"});
+  OpSchema decoder =
+      makeDecoderSchema("DecoderMaskedMultiHeadAttention",
+                        {{"query", "key?", "value?", "mask_index?", "attention_bias?", "past_key?", "past_value?",
+                          "past_sequence_length?", "beam_width?", "cache_indirection?", "bias?"},
+                         {"output", "present_key?", "present_value?", "qk?"}});
+  addOptional(decoder, AttributeProto::INT, {"output_qk"});
+  return {withFunction(std::move(attention), makeAttention), withFunction(std::move(quantized), makeQAttention),
+          withFunction(std::move(self), makeDecoderSelfAttention),
+          withFunction(std::move(decoder), makeDecoderAttention)};
 }
 
 } // namespace hone::onnxir

@@ -73,10 +73,32 @@ static void makeGemmFastGelu(FunctionBody &body) {
   body.add("product = MatMul(X, W)\nY = com.microsoft.FastGelu(product" + std::string(body.has(2) ? ", bias)" : ")"));
 }
 
+/// `sum` = `result` and Z, which has its sizes: a sum that is larger does not have them.
+static void addResidual(FunctionBody &body) {
+  body.add(body.has(3) ? "added = Add(result, Z)\nresult_sizes = Shape(result)\nsum = Reshape(added, result_sizes)"
+                       : "sum = Identity(result)");
+}
+
 static void makeFusedConv(FunctionBody &body) {
   body.add("result = Conv(X, W" + std::string(body.has(2) ? ", B)" : ")"));
   body.copy({"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"});
-  body.add(body.has(3) ? "sum = Add(result, Z)" : "sum = Identity(result)");
+  addResidual(body);
+  activate(body, "sum", "Y", body.reals("activation_params"));
+}
+
+/// A convolution of channels that are last; its filters are those of Conv.
+static void convolveLast(FunctionBody &body, const std::string &to) {
+  moveChannels(body, "X", "planes", /*toLast=*/false);
+  body.add("convolved = Conv(planes, W" + std::string(body.has(2) ? ", B)" : ")"));
+  body.copy({"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"});
+  moveChannels(body, "convolved", to, /*toLast=*/true);
+}
+
+static void makeNhwcConv(FunctionBody &body) { convolveLast(body, "Y"); }
+
+static void makeNhwcFusedConv(FunctionBody &body) {
+  convolveLast(body, "result");
+  addResidual(body);
   activate(body, "sum", "Y", body.reals("activation_params"));
 }
 
@@ -117,6 +139,12 @@ static void addParameters(OpSchema &schema) {
   addOptional(schema, AttributeProto::FLOAT, {"activation_alpha", "activation_beta", "activation_gamma"});
 }
 
+static void addConvolution(OpSchema &schema) {
+  schema.Attr("auto_pad", "", AttributeProto::STRING, std::string("NOTSET"));
+  addIntegers(schema, {{"group", 1}});
+  addOptional(schema, AttributeProto::INTS, {"dilations", "kernel_shape", "pads", "strides"});
+}
+
 std::vector<OpSchema> makeFusedFunctions() {
   OpSchema gemm = makeActivated("FusedGemm", {"A", "B", "C?"});
   addFloats(gemm, {{"alpha", 1.0f}, {"beta", 1.0f}});
@@ -130,15 +158,19 @@ std::vector<OpSchema> makeFusedFunctions() {
   OpSchema transposed = makeSchema("TransposeMatMul", {{"A", "B"}, {"Y"}});
   addFloats(transposed, {{"alpha", 1.0f}});
   addIntegers(transposed, {{"transA", 0}, {"transB", 0}});
-  OpSchema conv = makeActivated("FusedConv", {"X", "W", "B?", "Z?"});
-  conv.Attr("auto_pad", "", AttributeProto::STRING, std::string("NOTSET"));
-  addIntegers(conv, {{"group", 1}});
-  addOptional(conv, AttributeProto::INTS, {"dilations", "kernel_shape", "pads", "strides"});
-  addOptional(conv, AttributeProto::FLOATS, {"activation_params"});
+  OpSchema conv = makeActivated("FusedConv", {"X", "W", "B?", "Z?"}),
+           last = makeSchema("NhwcConv", {{"X", "W", "B?"}, {"Y"}}),
+           fusedLast = makeActivated("NhwcFusedConv", {"X", "W", "B?", "Z?"});
+  for (OpSchema *schema : {&conv, &last, &fusedLast})
+    addConvolution(*schema);
+  for (OpSchema *schema : {&conv, &fusedLast})
+    addOptional(*schema, AttributeProto::FLOATS, {"activation_params"});
   return {withFunction(std::move(gemm), makeFusedGemm),
           withFunction(std::move(product), makeFusedMatMulActivation),
           withFunction(std::move(transposed), makeTransposeMatMul),
           withFunction(std::move(conv), makeFusedConv),
+          withFunction(std::move(last), makeNhwcConv),
+          withFunction(std::move(fusedLast), makeNhwcFusedConv),
           withFunction(makeSchema("GemmFastGelu", {{"X", "W", "bias?"}, {"Y"}}), makeGemmFastGelu),
           withFunction(makeSchema("BiasAdd", {{"X", "bias", "skip"}, {"Y"}}), makeBiasAdd),
           withFunction(makeSchema("BiasSplitGelu", {{"X", "bias"}, {"Y"}}), makeBiasSplitGelu)};

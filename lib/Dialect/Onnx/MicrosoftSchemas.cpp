@@ -350,8 +350,9 @@ void registerMicrosoftSchemas() {
   registerAll(makeActivations());
   registerAll({makeGroupQueryAttention(), makeMultiHeadAttention(), makeRotaryEmbedding(), makeMatMulNBits(),
                makeFusedMatMul(), makeGatherBlockQuantized(), makeMoE(), makeQMoE(), makeTrilu()});
-  for (auto family : {makeLinearAttention, makeLinearQuantization, makeAttentionFunctions, makeEmbeddingFunctions,
-                      makeFusedFunctions, makeQuantizedFunctions, makeQuantizedProducts})
+  for (auto family :
+       {makeLinearAttention, makeLinearQuantization, makeAttentionFunctions, makeCausalConvFunctions,
+        makeEmbeddingFunctions, makeFusedFunctions, makeNormFunctions, makeQuantizedFunctions, makeQuantizedProducts})
     registerAll(family());
 }
 

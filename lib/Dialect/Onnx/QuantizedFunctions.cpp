@@ -66,21 +66,6 @@ static void makeSoftmax(FunctionBody &body) {
 // Pools and convolutions
 //===----------------------------------------------------------------------===//
 
-/// `to` = `from` with channels last or second; only tensors of known rank.
-static void moveChannels(FunctionBody &body, const std::string &from, const std::string &to, bool toLast) {
-  auto rank = body.rank(0);
-  if (!rank || *rank < 3)
-    body.refuse("expected an input of 3 or more dimensions with the channels last");
-  std::vector<int64_t> order = {0};
-  if (!toLast)
-    order.push_back(*rank - 1);
-  for (int64_t dim = toLast ? 2 : 1; dim < *rank - (toLast ? 0 : 1); ++dim)
-    order.push_back(dim);
-  if (toLast)
-    order.push_back(1);
-  body.add(to + " = Transpose(" + from + ")", "perm", order);
-}
-
 static void makePool(FunctionBody &body, const std::string &name, std::initializer_list<const char *> attributes) {
   bool isLast = body.integer("channels_last") != 0;
   dequantize(body, 0, "floats");
@@ -117,6 +102,14 @@ static void makeConv(FunctionBody &body) {
     moveChannels(body, "result", "y", /*toLast=*/true);
   else
     body.add("y = Identity(result)");
+}
+
+/// MaxPool of integers as they are, which all have one scale.
+static void makeMaxPool(FunctionBody &body) {
+  moveChannels(body, "x", "input", /*toLast=*/false);
+  body.add("pooled = MaxPool(input)");
+  body.copy({"auto_pad", "ceil_mode", "dilations", "kernel_shape", "pads", "strides"});
+  moveChannels(body, "pooled", "y", /*toLast=*/true);
 }
 
 //===----------------------------------------------------------------------===//
@@ -168,6 +161,11 @@ std::vector<OpSchema> makeQuantizedFunctions() {
   pool.Attr("auto_pad", "", AttributeProto::STRING, std::string("NOTSET"));
   pool.Attr("kernel_shape", "", AttributeProto::INTS, true);
   addOptional(pool, AttributeProto::INTS, {"pads", "strides"});
+  OpSchema largest = makeSchema("NhwcMaxPool", {{"x"}, {"y"}});
+  addIntegers(largest, {{"ceil_mode", 0}});
+  largest.Attr("auto_pad", "", AttributeProto::STRING, std::string("NOTSET"));
+  largest.Attr("kernel_shape", "", AttributeProto::INTS, true);
+  addOptional(largest, AttributeProto::INTS, {"dilations", "pads", "strides"});
   OpSchema concat = makeSchema("QLinearConcat", {{"Y_scale", "Y_zero_point", "inputs*"}, {"Y"}});
   concat.Attr("axis", "", AttributeProto::INT, true);
   OpSchema where = makeSchema("QLinearWhere", {{"condition", "X", "x_scale", "x_zero_point", "Y", "y_scale",
@@ -187,6 +185,7 @@ std::vector<OpSchema> makeQuantizedFunctions() {
           withFunction(std::move(softmax), makeSoftmax),
           withFunction(std::move(pool), makeAveragePool),
           withFunction(std::move(global), makeGlobalAveragePool),
+          withFunction(std::move(largest), makeMaxPool),
           withFunction(std::move(concat), makeConcat),
           withFunction(std::move(where), makeWhere)};
 }

@@ -167,6 +167,20 @@ bool FunctionBody::finish() {
   return true;
 }
 
+void moveChannels(FunctionBody &body, const std::string &from, const std::string &to, bool toLast) {
+  auto rank = body.rank(0);
+  if (!rank || *rank < 3)
+    body.refuse("expected an input of 3 or more dimensions with the channels last");
+  std::vector<int64_t> order = {0};
+  if (!toLast)
+    order.push_back(*rank - 1);
+  for (int64_t dim = toLast ? 2 : 1; dim < *rank - (toLast ? 0 : 1); ++dim)
+    order.push_back(dim);
+  if (toLast)
+    order.push_back(1);
+  body.add(to + " = Transpose(" + from + ")", "perm", order);
+}
+
 //===----------------------------------------------------------------------===//
 // Inference through the function
 //===----------------------------------------------------------------------===//

@@ -87,6 +87,9 @@ private:
   std::vector<std::string> repeated;
 };
 
+/// `to` = `from`, which has the rank of input 0, with its channels last instead of second or the other way round.
+void moveChannels(FunctionBody &body, const std::string &from, const std::string &to, bool toLast);
+
 using FunctionMaker = void (*)(FunctionBody &);
 
 /// Gives `schema` a function, and infers its types through that.
@@ -94,8 +97,10 @@ using FunctionMaker = void (*)(FunctionBody &);
 
 // The families.
 std::vector<::onnx::OpSchema> makeAttentionFunctions();
+std::vector<::onnx::OpSchema> makeCausalConvFunctions();
 std::vector<::onnx::OpSchema> makeEmbeddingFunctions();
 std::vector<::onnx::OpSchema> makeFusedFunctions();
+std::vector<::onnx::OpSchema> makeNormFunctions();
 std::vector<::onnx::OpSchema> makeQuantizedFunctions();
 std::vector<::onnx::OpSchema> makeQuantizedProducts();
 

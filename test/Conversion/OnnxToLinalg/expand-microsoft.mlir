@@ -63,4 +63,41 @@ func.func @other_domain(%x: tensor<2x3x4x4xf32>) -> tensor<2x3x4x4xf32> {
   %0 = "onnx.MeanVarianceNormalization"(%x) : (tensor<2x3x4x4xf32>) -> tensor<2x3x4x4xf32>
   return %0 : tensor<2x3x4x4xf32>
 }
+
+// The groups are the channels of an instance; what a skip is added to keeps its shape.
+// CHECK-LABEL: func @grouped
+// CHECK: "onnx.Add"
+// CHECK: "onnx.Transpose"(%{{.*}}) {perm = array<i64: 0, 3, 1, 2>}
+// CHECK: "onnx.InstanceNormalization"{{.*}} -> tensor<?x3x?xf32>
+// CHECK: "onnx.Sigmoid"
+func.func @grouped(%x: tensor<?x4x4x6xf16>, %p: tensor<6xf32>, %skip: tensor<?x6xf16>) -> tensor<?x4x4x6xf16> {
+  %none = "onnx.NoValue"() : () -> none
+  %0:2 = "onnx.com.microsoft.SkipGroupNorm"(%x, %p, %p, %skip) {groups = 3 : i64, activation = 1 : i64} : (tensor<?x4x4x6xf16>, tensor<6xf32>, tensor<6xf32>, tensor<?x6xf16>) -> (tensor<?x4x4x6xf16>, tensor<?x4x4x6xf16>)
+  return %0#0 : tensor<?x4x4x6xf16>
+}
+
+// The state is what is before the input, and what is at the end of both.
+// CHECK-LABEL: func @causal
+// CHECK: %[[STATE:.*]] = "onnx.Reshape"(%arg2
+// CHECK: %[[ALL:.*]] = "onnx.Concat"(%[[STATE]], %{{.*}}) {axis = 2 : i64}
+// CHECK: "onnx.Conv"(%[[ALL]], %arg1) {{.*}}group = 3 : i64
+// CHECK: "onnx.Sigmoid"
+// CHECK: "onnx.Slice"(%[[ALL]]
+func.func @causal(%x: tensor<?x3x?xf32>, %w: tensor<3x1x4xf32>, %past: tensor<?x3x3xf32>) -> tensor<?x3x3xf32> {
+  %none = "onnx.NoValue"() : () -> none
+  %0:2 = "onnx.com.microsoft.CausalConvWithState"(%x, %w, %none, %past) {activation = "silu"} : (tensor<?x3x?xf32>, tensor<3x1x4xf32>, none, tensor<?x3x3xf32>) -> (tensor<?x3x?xf32>, tensor<?x3x3xf32>)
+  return %0#1 : tensor<?x3x3xf32>
+}
+
+// A cache that is shared holds as many rows as are in use.
+// CHECK-LABEL: func @decoder
+// CHECK: %[[KEYS:.*]] = "onnx.Slice"(%arg1
+// CHECK: %[[PARTS:.*]]:4 = "onnx.com.microsoft.MultiHeadAttention"({{.*}}%[[KEYS]],
+// CHECK: "onnx.Concat"(%[[PARTS]]#1
+func.func @decoder(%x: tensor<?x1x8xf32>, %cache: tensor<?x2x9x4xf32>, %length: tensor<1xi32>) -> tensor<?x1x8xf32> {
+  %none = "onnx.NoValue"() : () -> none
+  %0:3 = "onnx.com.microsoft.DecoderMaskedMultiHeadAttention"(%x, %x, %x, %none, %none, %cache, %cache, %length) {num_heads = 2 : i64, past_present_share_buffer = 1 : i64}
+    : (tensor<?x1x8xf32>, tensor<?x1x8xf32>, tensor<?x1x8xf32>, none, none, tensor<?x2x9x4xf32>, tensor<?x2x9x4xf32>, tensor<1xi32>) -> (tensor<?x1x8xf32>, tensor<?x2x9x4xf32>, tensor<?x2x9x4xf32>)
+  return %0#0 : tensor<?x1x8xf32>
+}
 }
