@@ -42,6 +42,7 @@ private:
                      const HeadRows &v, double scale, std::optional<double> softcap, ArrayRef<Mask> masks,
                      EmptyRow emptyRow);
   Value sumBiases(OpBuilder &b, Location loc, ArrayRef<Value> biases);
+  Value fitBias(OpBuilder &b, Location loc, Value bias, Value query, Value key, const LogitSpace &space);
   void putInPlace(OpBuilder &b, Value result, Value attention);
   LogicalResult refuse(Operation *op, StringRef reason) {
     remarkMissed(op->getLoc(), kPass, "Attention") << reason;
@@ -256,6 +257,33 @@ Value AttentionRaiser::sumBiases(OpBuilder &b, Location loc, ArrayRef<Value> bia
   return sum;
 }
 
+/// The bias with dimensions that are known to be 1, or to be those of the logits: others may be either at run time.
+Value AttentionRaiser::fitBias(OpBuilder &b, Location loc, Value bias, Value query, Value key,
+                               const LogitSpace &space) {
+  auto shape = bias ? analysis.getShape(bias) : std::nullopt;
+  if (!shape)
+    return bias;
+  SmallVector<Polynomial> logits = space.shape();
+  auto isKnown = [&](unsigned dim) { return (*shape)[dim].isConstant(1) || (*shape)[dim] == logits[dim]; };
+  if (llvm::all_of(llvm::seq<unsigned>(0, logits.size()), isKnown))
+    return bias;
+  OnnxBuilder onnx(b, loc);
+  auto type = cast<RankedTensorType>(bias.getType()), one = RankedTensorType::get({1}, b.getI64Type());
+  SmallVector<Value> wanted;
+  SmallVector<int64_t> sizes;
+  SmallVector<Value> sources = {query, query, query, key};
+  for (auto [dim, source] : llvm::enumerate(sources)) {
+    bool isOne = (*shape)[dim].isConstant(1);
+    int64_t from = dim == 3 ? 2 : static_cast<int64_t>(dim);
+    sizes.push_back(isOne ? 1 : cast<RankedTensorType>(source.getType()).getDimSize(from));
+    Value all = isOne ? Value() : onnx.create("Shape", source, RankedTensorType::get({4}, b.getI64Type()));
+    wanted.push_back(isOne ? onnx.integers(1)
+                           : onnx.create("Gather", {all, onnx.integers(from)}, one, onnx.integerAttr("axis", 0)));
+  }
+  Value target = onnx.create("Concat", wanted, RankedTensorType::get({4}, b.getI64Type()), onnx.integerAttr("axis", 0));
+  return onnx.create("Expand", {bias, target}, RankedTensorType::get(sizes, type.getElementType()));
+}
+
 /// The result of the product that was: with the heads apart, or in one dimension with the batch.
 void AttentionRaiser::putInPlace(OpBuilder &b, Value result, Value attention) {
   if (getRank(result) == 4)
@@ -290,7 +318,7 @@ LogicalResult AttentionRaiser::emit(Operation *op, Value result, const LogitSpac
   OnnxBuilder onnx(b, loc); // casts were looked through
   key = onnx.cast(key, queryType.getElementType());
   value = onnx.cast(value, queryType.getElementType());
-  Value bias = sumBiases(b, loc, meaning->biases);
+  Value bias = fitBias(b, loc, sumBiases(b, loc, meaning->biases), query, key, space);
   AttentionParts parts;
   parts.query = query;
   parts.key = key;

@@ -5,8 +5,6 @@
 
 #include "AttentionCore.h"
 
-#include "hone/Dialect/Hone/HoneOps.h"
-
 using namespace mlir;
 
 namespace hone::lowering {
@@ -143,6 +141,38 @@ FailureOr<AttentionSteps> attend(Node &node, const AttentionInputs &inputs, Mask
     return failure();
   steps.result = *result;
   return steps;
+}
+
+/// Failure, or a check, where a dimension of the bias is not known to be 1 and not that of the logits.
+static LogicalResult checkBias(Node &node, Value bias, ArrayRef<Size> logits) {
+  for (auto [own, wanted] : llvm::zip_equal(node.sizes(bias), logits))
+    if (IndexMath::getConstant(own) != 1 &&
+        failed(requireEqual(node, own, wanted, "the sizes of a mask and of the scores")))
+      return failure();
+  return success();
+}
+
+LogicalResult checkAttention(Node &node, AttentionOp op) {
+  auto lookUp = [&](Value value) { return value ? node.lowerer.lookUp(value) : Value(); };
+  AttentionInputs inputs{lookUp(op.getQuery()), lookUp(op.getKey()), lookUp(op.getValue()), {}, 0, {}};
+  auto isPlain = [](Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return type && !type.getEncoding();
+  };
+  if (!isPlain(inputs.key) || !isPlain(inputs.value))
+    return success(); // of the state, which has one size
+  SmallVector<Size> query = node.sizes(inputs.query), key = node.sizes(inputs.key), value = node.sizes(inputs.value);
+  if (failed(checkHeads(node, inputs)) || failed(requireEqual(node, key[2], value[2], "the rows of key and value")) ||
+      failed(requireEqual(node, query[3], key[3], "the sizes of a head of query and key")))
+    return failure();
+  for (auto [bound, what] : {std::pair(op.getKeyBegin(), "the first keys"),
+                             std::pair(op.getKeyEnd(), "the ends of the keys"), std::pair(op.getLags(), "the lags")})
+    if (bound && failed(requireShape(node, lookUp(bound), query[0], what, "[batch]")))
+      return failure();
+  if (op.getKeyPositions() &&
+      failed(requireShape(node, lookUp(op.getKeyPositions()), {query[0], key[2]}, "the positions", "[batch, keys]")))
+    return failure();
+  return op.getBias() ? checkBias(node, lookUp(op.getBias()), {query[0], query[1], query[2], key[2]}) : success();
 }
 
 //===----------------------------------------------------------------------===//

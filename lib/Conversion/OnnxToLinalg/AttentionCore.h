@@ -9,6 +9,8 @@
 #include "Formula.h"
 #include "Loops.h"
 
+#include "hone/Dialect/Hone/HoneOps.h"
+
 namespace hone::lowering {
 
 /// Query `[B, Hq, Sq, D]`, key `[B, Hk, Sk, D]` and value `[B, Hk, Sk, Dv]` of one type, in which all is computed.
@@ -57,6 +59,10 @@ private:
   SmallVector<bool> isFixed; // per dimension: index 0
   SmallVector<Value> isOne;  // per dimension: size is 1, or null if it is the loop's
 };
+
+/// Failure, or a check at run time, where the operands of an attention do not have the sizes that it relates to each other. Without a
+/// check a kernel would read rows that are not there.
+LogicalResult checkAttention(Node &node, AttentionOp op);
 
 /// Failure, or a check at run time, where the sizes of `x[B, H, S, D]` and its tables `[B or 1, S, R / 2]` do not fit each other.
 LogicalResult checkRotation(Node &node, Value x, Value cos, Value sin);

@@ -158,6 +158,9 @@ LogicalResult Lowerer::lowerHone(Operation *op) {
   if (auto rope = dyn_cast<RopeOp>(op))
     if (failed(checkRotation(node, lookUp(rope.getX()), lookUp(rope.getCos()), lookUp(rope.getSin()))))
       return failure();
+  if (auto attention = dyn_cast<AttentionOp>(op))
+    if (failed(checkAttention(node, attention)))
+      return failure();
   if (auto moe = dyn_cast<MoeOp>(op)) {
     SmallVector<Size> ids = sizes(lookUp(moe.getExpertIds()));
     Size chosen = getProduct(node, ArrayRef<Size>(ids).drop_back());

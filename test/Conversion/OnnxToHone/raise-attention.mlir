@@ -144,3 +144,21 @@ func.func @scaled_by_tensor(%q: tensor<2x4x8x16xf32>, %k: tensor<2x4x8x16xf32>, 
   %o = "onnx.MatMul"(%w, %v) : (tensor<2x4x8x8xf32>, tensor<2x4x8x16xf32>) -> tensor<2x4x8x16xf32>
   return %o : tensor<2x4x8x16xf32>
 }
+
+// -----
+
+// A bias whose batch may be 1 at run time is repeated to that of the logits.
+// CHECK-LABEL: @open_bias
+// CHECK: %[[BIAS:.*]] = "onnx.Expand"(%arg2, %{{.*}}) : {{.*}} -> tensor<?x1x?x?xf32>
+// CHECK: hone.attention %arg0, %arg1, %arg1 pattern(#hone.full) scale(1.250000e-01) bias(%[[BIAS]])
+func.func @open_bias(%q: tensor<?x4x?x16xf32> {onnx.dims = ["b", "", "s", ""]}, %k: tensor<?x4x?x16xf32> {onnx.dims = ["b", "", "t", ""]},
+                     %m: tensor<?x1x?x?xf32> {onnx.dims = ["c", "", "s", "t"]}) -> tensor<?x4x?x16xf32> {
+  %scale = "onnx.Constant"() {value = dense<0.125> : tensor<f32>} : () -> tensor<f32>
+  %kt = "onnx.Transpose"(%k) {perm = array<i64: 0, 1, 3, 2>} : (tensor<?x4x?x16xf32>) -> tensor<?x4x16x?xf32>
+  %l = "onnx.MatMul"(%q, %kt) : (tensor<?x4x?x16xf32>, tensor<?x4x16x?xf32>) -> tensor<?x4x?x?xf32>
+  %s = "onnx.Mul"(%l, %scale) : (tensor<?x4x?x?xf32>, tensor<f32>) -> tensor<?x4x?x?xf32>
+  %a = "onnx.Add"(%s, %m) : (tensor<?x4x?x?xf32>, tensor<?x1x?x?xf32>) -> tensor<?x4x?x?xf32>
+  %p = "onnx.Softmax"(%a) {axis = -1 : i64} : (tensor<?x4x?x?xf32>) -> tensor<?x4x?x?xf32>
+  %o = "onnx.MatMul"(%p, %k) : (tensor<?x4x?x?xf32>, tensor<?x4x?x16xf32>) -> tensor<?x4x?x16xf32>
+  return %o : tensor<?x4x?x16xf32>
+}

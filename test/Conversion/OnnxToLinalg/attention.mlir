@@ -34,4 +34,19 @@ func.func @moe(%x: tensor<3x8xf32>, %r: tensor<3x4xf32>, %g: tensor<4x6x8xf32>, 
   %0 = "onnx.com.microsoft.MoE"(%x, %r, %g, %none, %d, %none, %u) {k = 2 : i64, activation_type = "silu", normalize_routing_weights = 1 : i64} : (tensor<3x8xf32>, tensor<3x4xf32>, tensor<4x6x8xf32>, none, tensor<4x8x6xf32>, none, tensor<4x6x8xf32>) -> tensor<3x8xf32>
   return %0 : tensor<3x8xf32>
 }
+
+// What kernels read together is checked to have as many rows, where types do not say it.
+// CHECK-LABEL: @checked
+// CHECK: hrt.check {{.*}}"expected the batches of query and key to be equal"
+// CHECK: hrt.check {{.*}}"expected the batches of key and value to be equal"
+// CHECK: hrt.check {{.*}}"expected the rows of key and value to be equal"
+// CHECK: hrt.check {{.*}}"expected the sizes of the first keys and [batch] to be equal"
+// CHECK: hrt.check {{.*}}"expected the sizes of a mask and of the scores to be equal"
+// CHECK-NOT: hrt.check
+// CHECK: hone.attention
+func.func @checked(%q: tensor<?x2x3x8xf32>, %k: tensor<?x2x?x8xf32>, %v: tensor<?x2x?x8xf32>, %m: tensor<1x1x3x?xf32>, %begin: tensor<?xi64>) -> tensor<?x2x3x8xf32> {
+  %0 = hone.attention %q, %k, %v pattern(#hone.full) scale(5.000000e-01) bias(%m) key_begin(%begin)
+    : (tensor<?x2x3x8xf32>, tensor<?x2x?x8xf32>, tensor<?x2x?x8xf32>, tensor<1x1x3x?xf32>, tensor<?xi64>) -> tensor<?x2x3x8xf32>
+  return %0 : tensor<?x2x3x8xf32>
+}
 }
