@@ -299,6 +299,16 @@ def ExpandFlexAttention : RaisingPass<"hone-expand-flex-attention"> {
   let statistics = [Statistic<"numExpanded", "num-attentions-expanded", "Number of nodes replaced">];
 }
 
+def ExpandMultiHeadAttention : RaisingPass<"hone-expand-multi-head-attention"> {
+  let summary = "Write MultiHeadAttention of com.microsoft as the operations that it is made of";
+  let description = [{
+    The node becomes products and a softmax with its bias, its masks and its cache spelled out, which comes before the state and attention
+    are recognised in them. A node stays, for its lowering, where the number or the sizes of its heads are not known, where it is packed,
+    and where its logits are used; a remark says which.
+  }];
+  let statistics = [Statistic<"numExpanded", "num-attentions-expanded", "Number of nodes replaced">];
+}
+
 def RaiseState : RaisingPass<"hone-raise-state"> {
   let summary = "Make @forward(tokens, state) of a decoder with past and present tensors";
   let description = [{

@@ -19,6 +19,15 @@ class Case:
     reference: onnx.ModelProto = None  # what onnxruntime runs in its place: nodes of ONNX that mean the same
 
 
+def sizes_of(array, has_widths):
+    sizes = [None] * array.ndim
+    if has_widths and array.dtype.kind == "f":
+        sizes[-1] = array.shape[-1]
+        if array.ndim == 4:
+            sizes[1] = array.shape[1]
+    return sizes
+
+
 class Cases:
     """Collects cases; tensors are random, and the same in every run."""
 
@@ -32,14 +41,15 @@ class Cases:
         info = np.iinfo(kind)
         return self.rng.integers(info.min, info.max + 1, shape).astype(kind)
 
-    def add(self, name, operator, inputs, constants=(), outputs=1, results=(TensorProto.FLOAT,), **attributes):
-        """`inputs` has an array or None for each; those numbered in `constants` are initializers. Sizes are known at a call only."""
+    def add(self, name, operator, inputs, constants=(), outputs=1, results=(TensorProto.FLOAT,), has_widths=False, **attributes):
+        """`inputs` has an array or None for each; those numbered in `constants` are initializers. Sizes are known at a call only; with
+        `has_widths` except heads and what they are wide."""
         inputs = [None if array is None else np.asarray(array) for array in inputs]
         names = ["" if array is None else f"in{place}" for place, array in enumerate(inputs)]
         node = helper.make_node(operator, names, [f"out{i}" for i in range(outputs)], name=operator, domain="com.microsoft", **attributes)
         arrays = {name: array for name, array in zip(names, inputs) if name}
         fixed = {f"in{place}" for place in constants}
-        infos = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), [None] * array.ndim)
+        infos = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), sizes_of(array, has_widths))
                  for name, array in arrays.items() if name not in fixed]
         kinds = [results[min(i, len(results) - 1)] for i in range(outputs)]
         graph = helper.make_graph([node], operator, infos, [helper.make_tensor_value_info(f"out{i}", kind, None) for i, kind in enumerate(kinds)],
@@ -72,6 +82,15 @@ def add_attention(cases):
     long = np.array([[1] * 8, [0] * 3 + [1] * 5], np.int32)
     for causal in (0, 1):
         cases.add(f"past{'-causal' * causal}", "Attention", [x, w, bias, long, past], (1, 2), 2, num_heads=2, unidirectional=causal)
+    # onnxruntime has masks of all positions there may be for other devices alone: on the CPU, the part of them that is read.
+    rows = cases.code(2, 1, 9, 9).astype(np.int32) % 2
+    rows[:, :, :, 0] = 1
+    for held in (0, 3):
+        inputs = [x, w, bias, rows, past if held else None]
+        cases.add(f"all-{held}", "Attention", inputs, (1, 2), 2 if held else 1, num_heads=2)
+        read = helper.make_node("Constant", [], ["read"], value=numpy_helper.from_array(rows[:, 0, held:held + 5, :held + 5].copy()))
+        names = ["in0", "in1", "in2", "read", *["in4"] * bool(held)]
+        cases.compare_with([read, helper.make_node("Attention", names, ["out0", "out1"][:1 + bool(held)], domain="com.microsoft", num_heads=2)])
     cases.add("past-alone", "Attention", [x, w, bias, None, past], (1, 2), 2, num_heads=2, unidirectional=1)
     cases.add("bias", "Attention", [x, w, bias, None, None, cases.real(2, 2, 5, 5)], (1, 2), num_heads=2)
     cases.add("scale", "Attention", [x, w, bias, flags], (1, 2), num_heads=2, scale=0.3, mask_filter_value=-50.0)
@@ -167,7 +186,34 @@ def add_sums(cases):
     cases.add("plain", "QuickGelu", [x], alpha=1.5)
     cases.add("biases", "SkipLayerNormalization", [x, x[::-1].copy(), row, row[::-1].copy(), cases.real(8)])
     cases.add("bias", "SkipSimplifiedLayerNormalization", [x, x[::-1].copy(), row, cases.real(8)])
-    cases.add("flags", "MultiHeadAttention", [x, x, x, cases.real(24), np.array([[1, 1, 0], [1, 1, 1]], np.int32)], num_heads=2)
+
+
+def add_multi_head_attention(cases):
+    """Once for the lowering, and once with the widths that raising wants to know."""
+    operator, x, other, bias = "MultiHeadAttention", cases.real(2, 5, 8), cases.real(2, 7, 8), cases.real(24)
+    past = [cases.real(2, 2, 3, 4), cases.real(2, 2, 3, 4)]
+    masks = {"plain": None, "lengths": np.array([7, 4], np.int32), "flags": np.array([[1] * 7, [0, 0, 1, 1, 0, 1, 1]], np.int32),
+             "square": (cases.code(2, 5, 7) % 3 > 0).astype(np.int32)}
+    long = np.array([[1] * 8, [0, 0, 0, 1, 1, 1, 1, 1]], np.int32)
+    whole, one = cases.real(2, 2, 5, 7), cases.real(1, 1, 5, 7)
+    encoder, wide = [cases.real(2, 2, 6, 4), cases.real(2, 2, 6, 4)], cases.real(2, 7, 12)
+
+    def add(name, inputs, constants=(3,), outputs=1, **words):
+        for form in ("", "-widths"):
+            cases.add(name + form, operator, inputs, constants, outputs, has_widths=bool(form), num_heads=2, **words)
+
+    for name, mask in masks.items():
+        add(name, [x, other, other, bias, mask])
+    add("filter", [x, other, other, None, masks["flags"]], (), scale=0.3, mask_filter_value=-3.0)
+    for kind, added in (("whole", whole), ("one", one)):
+        add(f"added-{kind}", [x, other, other, bias, None, added])
+    for causal in (0, 1):
+        add(f"causal{causal}", [x, x, x, bias], unidirectional=causal)
+        add(f"past{causal}", [x, x, x, bias, None, None, *past], outputs=3, unidirectional=causal)
+        add(f"past-flags{causal}", [x, x, x, bias, long, None, *past], outputs=3, unidirectional=causal)
+    add("values", [x, other, wide], ())
+    add("encoder", [x, *encoder], ())
+    add("encoder-bias", [x, *encoder, bias])
 
 
 def add_linear_attention(cases):
@@ -297,7 +343,7 @@ def add_group_norms(cases):
 
 def collect():
     cases = Cases()
-    for family in (add_attention, add_embeddings, add_linear_attention, add_products, add_quantized, add_sums, add_causal_convolutions,
-                   add_decoders, add_layouts, add_group_norms):
+    for family in (add_attention, add_embeddings, add_linear_attention, add_multi_head_attention, add_products, add_quantized, add_sums,
+                   add_causal_convolutions, add_decoders, add_layouts, add_group_norms):
         family(cases)
     return cases.cases

@@ -355,9 +355,16 @@ Value MultiHeadAttention::readPart(Value packed, int64_t part) {
 Value MultiHeadAttention::addBias(Value tensor, Size first) {
   if (!node.has(3))
     return tensor;
-  node.check(node.math.compare(arith::CmpIPredicate::sle, node.math.add(first, node.size(tensor, 2)),
-                               node.size(node.in(3), 0)),
-             "expected the bias to have an element for each column of query, key and value");
+  static constexpr StringLiteral kExpected =
+      "expected the bias to have an element for each column of query, key and value";
+  Size end = node.math.add(first, node.size(tensor, 2)), all = node.size(node.in(3), 0);
+  auto knownEnd = IndexMath::getConstant(end), knownAll = IndexMath::getConstant(all);
+  if (knownEnd && knownAll && *knownEnd > *knownAll) {
+    node.fail() << kExpected << ", but got " << *knownAll;
+    node.isBroken = true;
+    return tensor;
+  }
+  node.check(node.math.compare(arith::CmpIPredicate::sle, end, all), kExpected);
   Value part = sliceAxis(node, node.in(3), 0, first, node.size(tensor, 2));
   return node.elementwiseOver(node.sizes(tensor), {tensor, part}, element,
                               [](Builder &inner, ValueRange v) { return addScalars(inner, v[0], v[1]); });
@@ -444,10 +451,12 @@ Number MultiHeadAttention::see(Number score, ValueRange at) {
 LogicalResult MultiHeadAttention::lower() {
   if (failed(refuse(node, {{8, "past_sequence_length"}, {9, "cache_indirection"}})) || failed(readHeads()))
     return failure();
-  if (node.has(4) && node.rank(4) == 1 && !node.math.equal(node.size(node.in(4), 0), node.size(query, 0)))
+  if (node.has(4) && (node.rank(4) < 1 || node.rank(4) > 3))
     return node.fail() << "unsupported key_padding_mask of type " << node.type(4)
-                       << "; supported: [batch], [batch, keys] and "
-                       << "[batch, queries, keys]";
+                       << "; supported: [batch], [batch, keys] and [batch, queries, keys]";
+  if (node.has(4) && node.rank(4) == 1 &&
+      failed(requireShape(node, node.in(4), node.size(query, 0), "the key_padding_mask", "[batch]")))
+    return failure();
   prepareMasks();
   AttentionInputs inputs{convertFloats(node, query, compute),
                          convertFloats(node, key, compute),

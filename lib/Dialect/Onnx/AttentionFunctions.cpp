@@ -104,14 +104,29 @@ static void countKeys(FunctionBody &body) {
   body.number("positions", "key_count", "key_all", 2);
 }
 
+/// `flags` [B, 1, queries, keys] of `wide_mask` [B, 1, all, all], which has a row for each position that there may be.
+static void sliceSquareMask(FunctionBody &body) {
+  if (body.integer("unidirectional") != 0)
+    body.refuse("unsupported unidirectional 1 with a mask_index of 4 dimensions; supported: 0");
+  body.constant("begin", {0});
+  body.constant("column_axis", {3});
+  body.add("query_sizes = Shape(query_heads)\n"
+           "query_count = Gather(query_sizes, key_axis)\n"
+           "past_count = Sub(key_count, query_count)\n"
+           "first_row = Reshape(past_count, one)\n"
+           "all_keys = Reshape(key_count, one)\n"
+           "mask_rows = Slice(wide_mask, first_row, all_keys, two)\n"
+           "flags = Slice(mask_rows, begin, all_keys, column_axis)");
+}
+
 /// `keep`, which broadcasts to the scores: keys that the mask shows. Its forms are those of onnxruntime: the lengths [B]; flags
-/// [B, keys] or [B, queries, keys].
+/// [B, keys], [B, queries, keys] or [B, 1, all, all].
 static void readMask(FunctionBody &body, int mask) {
   auto rank = body.rank(mask);
   std::string given = body.name(mask);
-  if (!rank || *rank < 1 || *rank > 3)
+  if (!rank || *rank < 1 || *rank > 4)
     body.refuse("unsupported mask_index of " + (rank ? std::to_string(*rank) : "unknown") +
-                " dimensions; supported: [batch], [batch, keys] and [batch, queries, keys]");
+                " dimensions; supported: [batch], [batch, keys], [batch, queries, keys] and [batch, 1, all, all]");
   if (*rank == 1) {
     body.constant("column", {0, 1, 1, 1});
     body.constant("begin", {0});
@@ -128,7 +143,9 @@ static void readMask(FunctionBody &body, int mask) {
     return;
   }
   body.add("wide_mask = Cast<to = 7>(" + given + ")");
-  if (*rank == 2) {
+  if (*rank == 4) {
+    sliceSquareMask(body);
+  } else if (*rank == 2) {
     body.constant("mask_shape", {0, 1, 1, -1});
     body.add("flags = Reshape(wide_mask, mask_shape)");
   } else {

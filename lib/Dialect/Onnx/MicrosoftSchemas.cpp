@@ -131,6 +131,24 @@ static OpSchema makeGroupQueryAttention() {
   return schema;
 }
 
+/// The output has the rows of the query, and the width of the values' heads.
+static void inferMultiHeadAttention(InferenceContext &ctx) {
+  ::onnx::propagateElemTypeFromInputToOutput(ctx, 0, 0);
+  inferPresent(ctx, 6, 1);
+  inferPresent(ctx, 7, 2);
+  if (!::onnx::hasInputShape(ctx, 0) || ::onnx::getInputShape(ctx, 0).dim_size() != 3)
+    return;
+  ::onnx::TensorShapeProto shape = ::onnx::getInputShape(ctx, 0);
+  if (ctx.getNumInputs() > 2 && ctx.getInputType(2)) {
+    shape.mutable_dim(2)->Clear();
+    const ::onnx::TensorShapeProto value = ::onnx::hasInputShape(ctx, 2) ? ::onnx::getInputShape(ctx, 2) : shape;
+    int last = value.dim_size() - 1;
+    if ((last == 2 || last == 3) && value.dim(last).has_dim_value())
+      shape.mutable_dim(2)->set_dim_value(value.dim(last).dim_value() * (last == 2 ? 1 : getInteger(ctx, "num_heads")));
+  }
+  ::onnx::updateOutputShape(ctx, 0, shape);
+}
+
 static OpSchema makeMultiHeadAttention() {
   OpSchema schema =
       makeSchema("MultiHeadAttention", {{"query", "key?", "value?", "bias?", "key_padding_mask?", "attention_bias?",
@@ -139,14 +157,7 @@ static OpSchema makeMultiHeadAttention() {
   schema.Attr("num_heads", "", AttributeProto::INT, true).Attr("scale", "", AttributeProto::FLOAT, false);
   addFloats(schema, {{"mask_filter_value", -10000.0f}});
   addIntegers(schema, {{"unidirectional", 0}});
-  schema.TypeAndShapeInferenceFunction([](InferenceContext &ctx) {
-    if (ctx.getInputType(0) && ::onnx::hasInputShape(ctx, 0) && ::onnx::getInputShape(ctx, 0).dim_size() == 3)
-      inferLikeInput(ctx, 0);
-    else
-      ::onnx::propagateElemTypeFromInputToOutput(ctx, 0, 0);
-    inferPresent(ctx, 6, 1);
-    inferPresent(ctx, 7, 2);
-  });
+  schema.TypeAndShapeInferenceFunction(inferMultiHeadAttention);
   return schema;
 }
 

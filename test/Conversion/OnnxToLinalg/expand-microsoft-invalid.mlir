@@ -45,8 +45,19 @@ func.func @widths(%x: tensor<1x3x8xf32>, %w: tensor<8x24xf32>) -> tensor<1x3x8xf
 module attributes {onnx.opsets = {ai.onnx = 13 : i64, com.microsoft = 1 : i64}} {
 func.func @mask(%x: tensor<1x3x8xf32>, %w: tensor<8x24xf32>, %m: tensor<1x1x3x3xi32>) -> tensor<1x3x8xf32> {
   %none = "onnx.NoValue"() : () -> none
-  // expected-error @+1 {{unsupported mask_index of 4 dimensions; supported: [batch], [batch, keys] and [batch, queries, keys]}}
-  %0 = "onnx.com.microsoft.Attention"(%x, %w, %none, %m) {num_heads = 2 : i64} : (tensor<1x3x8xf32>, tensor<8x24xf32>, none, tensor<1x1x3x3xi32>) -> tensor<1x3x8xf32>
+  // expected-error @+1 {{unsupported unidirectional 1 with a mask_index of 4 dimensions; supported: 0}}
+  %0 = "onnx.com.microsoft.Attention"(%x, %w, %none, %m) {num_heads = 2 : i64, unidirectional = 1 : i64} : (tensor<1x3x8xf32>, tensor<8x24xf32>, none, tensor<1x1x3x3xi32>) -> tensor<1x3x8xf32>
+  return %0 : tensor<1x3x8xf32>
+}
+}
+
+// -----
+
+module attributes {onnx.opsets = {ai.onnx = 13 : i64, com.microsoft = 1 : i64}} {
+func.func @mask_rank(%x: tensor<1x3x8xf32>, %w: tensor<8x24xf32>, %m: tensor<1x1x1x3x3xi32>) -> tensor<1x3x8xf32> {
+  %none = "onnx.NoValue"() : () -> none
+  // expected-error @+1 {{unsupported mask_index of 5 dimensions; supported: [batch], [batch, keys], [batch, queries, keys] and [batch, 1, all, all]}}
+  %0 = "onnx.com.microsoft.Attention"(%x, %w, %none, %m) {num_heads = 2 : i64} : (tensor<1x3x8xf32>, tensor<8x24xf32>, none, tensor<1x1x1x3x3xi32>) -> tensor<1x3x8xf32>
   return %0 : tensor<1x3x8xf32>
 }
 }
