@@ -16,8 +16,8 @@ Written by `test/differential/run-node-tests.py --docs` from a run of ONNX's own
 compiled and run at its own tolerance. *Versions* are those that the operator has from opset {oldest} on; *cases* are the
 tests of the operator that pass and that there are, among them those of its expansion into other operators.
 
-Which tests count: the model imports the default domain only; inputs and outputs are tensors, none of strings; no operator
-on sequences, optionals, strings or images, no random one, and none that has a training mode.
+Which tests count: the model imports the default domain, and none beside it but ai.onnx.preview; inputs and outputs are tensors, none
+of strings; no operator on sequences, optionals, strings or images, no random one, and none that has a training mode.
 
 | operator | versions | cases | what fails |
 | --- | --- | --- | --- |
@@ -25,16 +25,18 @@ on sequences, optionals, strings or images, no random one, and none that has a t
 
 
 def get_versions():
-    """Versions of every operator of the default domain that some opset from OLDEST on means."""
-    versions = defaultdict(set)
+    """Versions of every operator of the default domain that some opset from OLDEST on means, and those of the preview domain."""
+    versions, previews = defaultdict(set), defaultdict(list)
     for schema in onnx.defs.get_all_schemas_with_history():
         if schema.domain == "":
             versions[schema.name].add((schema.since_version, schema.deprecated))
+        elif schema.domain == "ai.onnx.preview":
+            previews[schema.name].append(f"preview {schema.since_version}")
     kept = {}
     for name, pairs in versions.items():
         last = max((version for version, _ in pairs if version <= OLDEST), default=None)
         kept[name] = sorted(version for version, gone in pairs if not gone and (version > OLDEST or version == last))
-    return kept
+    return {**previews, **kept}
 
 
 def describe_failures(failed, known):
