@@ -17,7 +17,7 @@ import suite
 
 EXAMPLE = suite.ROOT / "examples" / "python-lm" / "model.onnx"
 CACHES = ["f32", "bf16", "int8", "int4"]
-DEVICE_CACHES = {"model": 1e-4, "bf16": 2e-2}
+DEVICE_CACHES = {"model": 5e-5, "bf16": 2e-3}
 MODELS = ["llama.dynamo23/model", "gpt2.optimum/model", "qwen2.genai/model"]
 FORMS = [[], ["--weights=bf16"], ["--quantize=int8"], ["--quantize=int4"], ["--prune=2:4"], ["--kv-cache=int8"], ["--kv-cache=int4"],
          ["--kv-cache=bf16"]]
@@ -39,7 +39,8 @@ def forward(session, name, tokens):
 
 
 def expect_equal(what, actual, expected, tolerance):
-    is_close = np.allclose(actual, expected, tolerance, tolerance) if tolerance else actual.tobytes() == expected.tobytes()
+    """Bit for bit, or within a share of the largest logit: that is the size of the terms whose sums are rounded in another order."""
+    is_close = np.abs(actual - expected).max() <= tolerance * np.abs(expected).max() if tolerance else actual.tobytes() == expected.tobytes()
     if not is_close:
         raise suite.Failure(f"{what}: logits differ by up to {np.abs(actual - expected).max():.3g}")
 
