@@ -8,12 +8,14 @@
 #include "cli/arrays.h"
 #include "cli/commands.h"
 #include "core/communicator.h"
+#include "core/saved_state.h"
 #include "generate/batch.h"
 #include "hone/cli/progress.h"
 #include "hone/io/npy.h"
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <unistd.h>
 
 namespace hone::cli {
@@ -69,6 +71,15 @@ void printStatistics(const rt::GenerationStatistics &statistics, const rt::Specu
     printSpeculation(statistics, *speculation);
 }
 
+/// The state after a prompt depends on its context, and drafts of several texts on each other.
+absl::Status checkPromptCache(const GenerateOptions &options) {
+  for (const auto &[name, isGiven] :
+       {std::pair("--context", options.context.has_value()), std::pair("--batch", options.batch > 1)})
+    if (options.promptCache && isGiven)
+      return invalid("unsupported ", name, " with --prompt-cache");
+  return absl::OkStatus();
+}
+
 /// What goes with --batch; the text of several cannot be shown as it comes.
 absl::Status checkBatch(const GenerateOptions &options) {
   if (options.batch == 1)
@@ -91,7 +102,7 @@ public:
       : model(model), tokenizer(tokenizer), options(options) {}
 
   absl::StatusOr<std::vector<int64_t>> write(const std::vector<int64_t> &prompt) {
-    model.session().state().reset();
+    HONE_ASSIGN_OR_RETURN(held, holdPrompt(prompt));
     std::vector<int64_t> written;
     auto receive = [&](int64_t token, std::string_view piece) -> absl::StatusOr<bool> {
       if (token != rt::kNoToken)
@@ -107,17 +118,51 @@ public:
     else if (hasOutput && !options.outputTokens)
       printTokens(written);
     HONE_RETURN_IF_ERROR(statistics.status());
+    HONE_RETURN_IF_ERROR(saveText(prompt, written));
+    if (options.statistics && options.promptCache)
+      std::fprintf(stderr, "prompt: %lld tokens of %s\n", static_cast<long long>(held), options.promptCache->c_str());
     if (options.statistics && rt::isFirstRank())
       printStatistics(*statistics, options.writing.speculation);
     return written;
   }
 
 private:
+  /// Lets the model have what the cache has of the prompt, at most all but its last token; returns how many tokens these are.
+  absl::StatusOr<int64_t> holdPrompt(const std::vector<int64_t> &prompt) {
+    rt::State &state = model.session().state();
+    state.reset();
+    std::error_code none;
+    if (!options.promptCache || prompt.empty() || !std::filesystem::exists(*options.promptCache, none))
+      return 0;
+    HONE_ASSIGN_OR_RETURN(std::vector<int64_t> saved, rt::restoreState(*options.promptCache, model.session()));
+    size_t most = std::min(saved.size(), prompt.size() - 1);
+    auto common =
+        std::mismatch(saved.begin(), saved.begin() + static_cast<std::ptrdiff_t>(most), prompt.begin()).first -
+        saved.begin();
+    bool canDrop = common == std::ssize(saved) || !state.findWithoutHistory();
+    if (common == 0 || !canDrop) {
+      state.reset();
+      return 0;
+    }
+    HONE_RETURN_IF_ERROR(state.truncate(common));
+    return common;
+  }
+
+  /// Writes the state, which has all tokens but the last ones that were received.
+  absl::Status saveText(std::vector<int64_t> text, const std::vector<int64_t> &written) {
+    if (!options.promptCache)
+      return absl::OkStatus();
+    text.insert(text.end(), written.begin(), written.end());
+    text.resize(static_cast<size_t>(std::min(model.length(), std::ssize(text))));
+    return rt::saveState(*options.promptCache, model.session(), text);
+  }
+
   /// Shows how far the prompt is read until the first token comes.
   absl::StatusOr<rt::GenerationStatistics> writeWithProgress(const std::vector<int64_t> &prompt,
                                                              const rt::PieceReceiver &receive) {
-    std::optional<Progress> progress(std::in_place, "reading the prompt", static_cast<int64_t>(prompt.size()));
+    std::optional<Progress> progress(std::in_place, "reading the prompt", std::ssize(prompt) - held);
     rt::WritingOptions writing = options.writing;
+    writing.generation.promptHeld = held;
     writing.generation.onPromptFed = [&](int64_t tokens) { progress->update(tokens); };
     return rt::writeText(model, tokenizer, prompt, writing, [&](int64_t token, std::string_view piece) {
       progress.reset();
@@ -139,6 +184,7 @@ private:
   rt::LanguageModel &model;
   const text::Tokenizer *tokenizer;
   const GenerateOptions &options;
+  int64_t held = 0; // of the prompt, by the cache
 };
 
 /// Goes on after one prompt after the other.
@@ -227,6 +273,7 @@ absl::StatusOr<std::vector<int64_t>> readPrompt(const GenerateOptions &options, 
 
 absl::Status generateText(std::shared_ptr<const rt::Module> module, GenerateOptions options) {
   HONE_RETURN_IF_ERROR(checkBatch(options));
+  HONE_RETURN_IF_ERROR(checkPromptCache(options));
   const std::vector<int64_t> &endTokens = module->manifest().endTokens;
   if (!options.ignoreEnd)
     options.writing.generation.endTokens = endTokens;

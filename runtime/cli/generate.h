@@ -14,7 +14,7 @@
 namespace hone::cli {
 
 struct GenerateOptions {
-  std::optional<std::string> prompt, promptFile, tokens, outputTokens, context;
+  std::optional<std::string> prompt, promptFile, tokens, outputTokens, promptCache, context;
   rt::WritingOptions writing; // without speculation
   SpeculationFlags speculation;
   int64_t threads = 0, batch = 1;

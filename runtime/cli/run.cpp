@@ -30,6 +30,8 @@ prompt
   --output-tokens FILE.npy  write the new ids (int64, [n] or [rows, n]); rows that end early are filled up with the token
                             that ends a text
 
+  --prompt-cache FILE       begin with what this file has of the prompt, where there is one, and write the state after the text to
+                            it: a prompt that goes on, or that begins alike, is not read again
   --context FILE.npz        what an encoder gave: an array for every context input, by its name (see inspect)
 
 generation
@@ -85,6 +87,7 @@ OptionParser parserFor(RunOptions &options) {
   parser.text("prompt-file", options.generate.promptFile);
   parser.text("tokens", options.generate.tokens);
   parser.text("output-tokens", options.generate.outputTokens);
+  parser.text("prompt-cache", options.generate.promptCache);
   parser.text("context", options.generate.context);
   parser.integer("max-new-tokens", generation.maximalNewTokens, 1);
   parser.number("temperature", sampling.temperature, 0, 1e6);

@@ -216,9 +216,10 @@ public:
 
   absl::Status run(std::span<const int64_t> prompt, Decoder &decoder) {
     statistics.promptTokens = static_cast<int64_t>(prompt.size());
-    HONE_RETURN_IF_ERROR(model.checkRoom(statistics.promptTokens));
-    model.reserve(statistics.promptTokens, options.maximalNewTokens);
-    HONE_ASSIGN_OR_RETURN(std::vector<int64_t> tokens, prefill(model, prompt, options, decoder));
+    std::span<const int64_t> fresh = prompt.subspan(static_cast<size_t>(options.promptHeld));
+    HONE_RETURN_IF_ERROR(model.checkRoom(std::ssize(fresh)));
+    model.reserve(std::ssize(fresh), options.maximalNewTokens);
+    HONE_ASSIGN_OR_RETURN(std::vector<int64_t> tokens, prefill(model, fresh, options, decoder));
     ofPrompt = decoder.statistics();
     while (true) {
       HONE_ASSIGN_OR_RETURN(bool goesOn, take(tokens));
@@ -266,7 +267,7 @@ private:
   GenerationStatistics statistics;
   SpeculationStatistics ofPrompt;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
-  int64_t before = model.length(), last = 0;
+  int64_t before = model.length() - options.promptHeld, last = 0; // before: tokens that are no part of the text
 };
 
 } // namespace

@@ -69,6 +69,7 @@ struct GenerationOptions {
   int64_t maximalNewTokens = 128;
   std::vector<int64_t> endTokens;                  // generation ends after one of these
   int64_t prefillChunk = 512;                      // most prompt tokens fed at a time
+  int64_t promptHeld = 0;                          // tokens of the prompt that the model has already; fewer than it has
   std::function<void(int64_t tokens)> onPromptFed; // called after every piece with the tokens fed so far, or empty
 };
 

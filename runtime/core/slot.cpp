@@ -213,6 +213,41 @@ void Slot::adopt(const Slot &other, StateBuffer held, int64_t used) {
   holdCopied(used);
 }
 
+absl::StatusOr<int64_t> Slot::checkContent(const Symbols &symbols, const hone_tensor &content, int64_t used) const {
+  HONE_ASSIGN_OR_RETURN(std::vector<int64_t> expected, firstSizes(*info, symbols));
+  hone_dtype dtype = info->dtype;
+  int64_t multiple = 1, room = 0;
+  bool hasRoom = true;
+  std::span<const int64_t> given(content.sizes, static_cast<size_t>(content.rank));
+  if (grows() && given.size() == expected.size()) {
+    Slot like(*info, number, *memory);
+    like.setSizes(std::move(expected));
+    room = given[static_cast<size_t>(*info->appendAxis)];
+    GrowingTensor held = like.roomFor(room);
+    dtype = held.dtype, expected = std::move(held.sizes), multiple = like.blockPositions();
+    hasRoom = room % multiple == 0 && room >= (used + multiple - 1) / multiple * multiple;
+  }
+  if (static_cast<hone_dtype>(content.dtype) != dtype || !std::ranges::equal(given, expected) || !hasRoom)
+    return invalid("expected state '", info->name, "' of ", io::dtypeName(dtype), " ", io::shapeText(expected),
+                   " with room for ", used, " positions, but got ",
+                   io::dtypeName(static_cast<hone_dtype>(content.dtype)), " ", io::shapeText(given));
+  return multiple;
+}
+
+absl::Status Slot::beginWith(const Symbols &symbols, StateBuffer content, int64_t used) {
+  if (!content.owner)
+    return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(std::vector<int64_t> first, firstSizes(*info, symbols));
+  setSizes(std::move(first));
+  if (!grows()) {
+    buffer = std::move(content);
+    return absl::OkStatus();
+  }
+  setHeld(std::move(content));
+  holdCopied(used);
+  return absl::OkStatus();
+}
+
 /// The memory holds `used` positions that were copied with what is after them in a block.
 void Slot::holdCopied(int64_t used) {
   written = writer ? wholeBlocks(used) : used;

@@ -58,6 +58,13 @@ public:
   /// Becomes a slot that grows, whose memory holds `used` positions of a slot of the same description.
   void adopt(const Slot &other, StateBuffer held, int64_t used);
 
+  /// Whether a tensor can be what the slot holds after `used` positions, with sizes from these symbols; returns what room for positions is a
+  /// multiple of.
+  absl::StatusOr<int64_t> checkContent(const Symbols &symbols, const hone_tensor &content, int64_t used) const;
+
+  /// Holds what `checkContent` has accepted. `content` without an owner is the beginning of a slot that is replaced as a whole.
+  absl::Status beginWith(const Symbols &symbols, StateBuffer content, int64_t used);
+
   /// What slots of the same description hold, the sequences of one after those of another. Of a slot that was never appended to; of one
   /// slot alone where it is replaced as a whole.
   absl::Status copyFrom(std::span<const Slot *const> others, std::span<const Lengths *const> lengths);

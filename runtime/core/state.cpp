@@ -422,6 +422,21 @@ absl::Status State::become(std::span<const State *const> others, absl::FunctionR
   return absl::OkStatus();
 }
 
+absl::Status State::beginWith(const Symbols &symbols, int64_t length, std::vector<StateBuffer> contents) {
+  reset();
+  begin(symbols);
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (absl::Status status = all[i].beginWith(symbols, std::move(contents[i]), length); !status.ok()) {
+      forgetSlots();
+      return status;
+    }
+    fixSymbols(all[i].description(), symbols);
+  }
+  hasBegun = true;
+  positions = lastBegin = length;
+  return absl::OkStatus();
+}
+
 void State::reset() {
   forgetSlots();
   paddings.clear();

@@ -81,6 +81,9 @@ public:
   /// Every slot, each of which is replaced as a whole, becomes a copy of a tensor of its type and sizes. Between two calls. Fails with the state
   /// as it was.
   absl::Status setContents(std::span<const hone_tensor> contents);
+  /// Becomes a state of one text of `length` positions whose slots hold these, one each (Slot::beginWith). Fails with the state at its
+  /// beginning.
+  absl::Status beginWith(const Symbols &symbols, int64_t length, std::vector<StateBuffer> contents);
   void reset();
   /// Slots that grow make room for so many positions at once; never for fewer than an earlier call said.
   void reserve(int64_t positions);
