@@ -281,6 +281,8 @@ absl::Status generateText(std::shared_ptr<const rt::Module> module, GenerateOpti
   HONE_ASSIGN_OR_RETURN(Rows prompts, readPrompts(*module, tokenizer.get(), options));
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Session> session,
                         rt::openLanguageSession(module, static_cast<int>(options.threads)));
+  if (options.promptCache)
+    HONE_RETURN_IF_ERROR(rt::checkSavable(*options.promptCache, *session));
   if (options.context)
     HONE_RETURN_IF_ERROR(setContext(*session, *options.context));
   HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::over(*session));

@@ -112,11 +112,11 @@ absl::Status RouterFlags::read() {
 
 absl::Status routeText(std::shared_ptr<const rt::Module> module, const GenerateOptions &options,
                        const RouterFlags &router) {
-  if ((!options.prompt && !options.promptFile) || options.outputTokens || options.context ||
+  if ((!options.prompt && !options.promptFile) || options.outputTokens || options.promptCache || options.context ||
       !options.writing.stop.empty() || options.speculation.drafts)
-    return invalid(
-        "expected --prompt or --prompt-file with --router, and neither --output-tokens, --context, --stop nor "
-        "--speculate");
+    return invalid("expected --prompt or --prompt-file with --router, and neither --output-tokens, --prompt-cache, "
+                   "--context, --stop nor "
+                   "--speculate");
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<const text::Tokenizer> tokenizer, rt::loadTokenizer(*module));
   if (!tokenizer)
     return invalid(module->folder(), ": has no tokenizer, which --router needs");

@@ -139,7 +139,7 @@ absl::StatusOr<io::InputFiles> checkOutputs(const std::string &model, const RunO
     inputs.add(file->value_or(""));
   generate.speculation.addInputs(inputs);
   inputs.add(options.router.draft);
-  for (const auto *file : {&generate.outputTokens, &call.outputs})
+  for (const auto *file : {&generate.outputTokens, &generate.promptCache, &call.outputs})
     HONE_RETURN_IF_ERROR(inputs.checkOutput(file->value_or("")));
   return inputs;
 }

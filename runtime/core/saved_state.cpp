@@ -59,7 +59,7 @@ void forEachRun(const Slot &slot, const hone_tensor &tensor, int64_t multiple, i
     forEachRun(tensor, 0, tensor.sizes[0], use);
 }
 
-absl::Status checkSession(Session &session) {
+absl::Status checkSession(const Session &session) {
   const Module &module = session.module();
   if (session.isOnDevice())
     return invalid(module.folder(), ": unsupported target '", module.manifest().target,
@@ -174,6 +174,11 @@ absl::StatusOr<std::string> modelOf(const Module &module) {
     sum = io::crcOf(bytesOf(weights.bytesOf(tensor), std::min(tensor.bytes, kBytesOfWeight)), sum);
   }
   return hexOf(sum);
+}
+
+absl::Status checkSavable(const std::string &path, const Session &session) {
+  HONE_RETURN_IF_ERROR(checkSession(session));
+  return io::FileWriter::create(path).status();
 }
 
 absl::Status saveState(const std::string &path, Session &session, std::span<const int64_t> tokens) {

@@ -10,6 +10,9 @@
 
 namespace hone::rt {
 
+/// Fails where saveState would, whatever the session holds: before work that would be lost.
+absl::Status checkSavable(const std::string &path, const Session &session);
+
 /// Writes the state of a session, in the host's memory, after the tokens of one text, all of which it has. The file appears when it is whole. It
 /// is a safetensors file with the metadata `format` "hone state", `version` "1", `model` (modelOf), `crc32` of what is used, and for each
 /// size that the slots take from calls `size.NAME`; its tensors are `tokens`, i64 [n], and `state.SLOT` for each slot as its memory has

@@ -9,8 +9,8 @@ head -c 900 "$2/README.md" >prompt.txt
 for cache in f32 bf16 int8 int4; do
   "$1/hone" compile --quiet "$2/model.onnx" --kv-cache=$cache --tokenizer="$2/tokenizer.json" -o $cache.hone
   for text in prompt longer; do
-    "$1/hone-run" run $cache.hone --prompt-file $text.txt --max-new-tokens 30 >$text.plain
-    "$1/hone-run" run $cache.hone --prompt-file $text.txt --max-new-tokens 30 --prompt-cache $cache.state --stats >$text.cached 2>>stats.$cache
-    cmp $text.plain $text.cached
+    "$1/hone-run" run $cache.hone --prompt-file $text.txt --max-new-tokens 30 >$cache.$text.plain
+    "$1/hone-run" run $cache.hone --prompt-file $text.txt --max-new-tokens 30 --prompt-cache $cache.state --stats >$cache.$text.cached 2>>stats.$cache
+    cmp $cache.$text.plain $cache.$text.cached
   done
 done
