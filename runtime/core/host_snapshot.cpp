@@ -24,8 +24,6 @@ int64_t pageBytes() {
   return bytes;
 }
 
-int64_t roundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
-
 /// A file that may not be as large as this would end the process by a signal.
 bool mayHaveBytes(uint64_t bytes) {
   rlimit limit = {};
@@ -46,17 +44,6 @@ bool writeAll(int file, const char *data, uint64_t bytes, uint64_t offset) {
 
 /// Of a tensor whose positions are in blocks, those of the last one count as well.
 int64_t usedOf(const HeldTensor &held, int64_t used) { return roundUp(used, held.multiple); }
-
-/// How many runs of positions a tensor has, one after the other, and the bytes of one position in them.
-struct Runs {
-  int64_t count = 1, positionBytes;
-
-  Runs(hone_dtype dtype, std::span<const int64_t> sizes, size_t axis) : positionBytes(io::dtypeBytes(dtype)) {
-    for (size_t i = 0; i < sizes.size(); ++i)
-      if (i != axis)
-        (i < axis ? count : positionBytes) *= sizes[i];
-  }
-};
 
 } // namespace
 

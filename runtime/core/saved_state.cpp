@@ -24,29 +24,18 @@ constexpr std::string_view kSize = "size.";
 constexpr uint64_t kBytesOfWeight = 4096; // of each, by which models differ
 constexpr int64_t kLeastSpare = 256;      // positions of room after those that are used
 
-int64_t roundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
-
 std::string nameOf(const Slot &slot) { return cat("state.", slot.description().name); }
-
-std::string hexOf(uint32_t value) {
-  char digits[9] = {};
-  std::snprintf(digits, sizeof digits, "%08x", value);
-  return digits;
-}
 
 std::string_view bytesOf(const void *data, uint64_t count) { return {static_cast<const char *>(data), count}; }
 
 /// Calls `use` with the bytes that `used` positions have in each run of a dense tensor along an axis, and how many come after them.
 void forEachRun(const hone_tensor &tensor, size_t axis, int64_t used,
                 absl::FunctionRef<void(std::string_view used, uint64_t rest)> use) {
-  int64_t runs = 1, positionBytes = io::dtypeBytes(static_cast<hone_dtype>(tensor.dtype));
-  for (int32_t i = 0; i < tensor.rank; ++i)
-    if (static_cast<size_t>(i) != axis)
-      (static_cast<size_t>(i) < axis ? runs : positionBytes) *= tensor.sizes[i];
+  Runs runs(static_cast<hone_dtype>(tensor.dtype), {tensor.sizes, static_cast<size_t>(tensor.rank)}, axis);
   const auto *data = static_cast<const char *>(tensor.data);
-  auto whole = static_cast<uint64_t>(positionBytes * tensor.sizes[axis]),
-       first = static_cast<uint64_t>(positionBytes * used);
-  for (int64_t run = 0; run < runs; ++run, data += whole)
+  auto whole = static_cast<uint64_t>(runs.positionBytes * tensor.sizes[axis]),
+       first = static_cast<uint64_t>(runs.positionBytes * used);
+  for (int64_t run = 0; run < runs.count; ++run, data += whole)
     use({data, first}, whole - first);
 }
 
@@ -173,7 +162,7 @@ absl::StatusOr<std::string> modelOf(const Module &module) {
     sum = io::crcOf(tensor.name, sum);
     sum = io::crcOf(bytesOf(weights.bytesOf(tensor), std::min(tensor.bytes, kBytesOfWeight)), sum);
   }
-  return hexOf(sum);
+  return io::crcText(sum);
 }
 
 absl::Status checkSavable(const std::string &path, const Session &session) {
@@ -196,7 +185,7 @@ absl::Status saveState(const std::string &path, Session &session, std::span<cons
     forEachRun(*held.slot, held.view, held.multiple, state.length(),
                [&](std::string_view used, uint64_t) { sum = io::crcOf(used, sum); });
   std::map<std::string, std::string> metadata = {
-      {"format", kFormat}, {"version", kVersion}, {"model", model}, {"crc32", hexOf(sum)}};
+      {"format", kFormat}, {"version", kVersion}, {"model", model}, {"crc32", io::crcText(sum)}};
   for (const auto &[name, symbol] : state.symbols())
     metadata.emplace(cat(kSize, name), cat(symbol.size));
   std::vector<io::StoredTensor> tensors = {{kTokens, HONE_I64, {std::ssize(tokens)}}};
@@ -247,8 +236,9 @@ absl::StatusOr<std::vector<int64_t>> restoreState(const std::string &path, Sessi
     forEachRun(slot, content.view, *multiple, std::ssize(text),
                [&](std::string_view used, uint64_t) { sum = io::crcOf(used, sum); });
   }
-  if (hexOf(sum) != metadataOf(file, "crc32"))
-    return invalid(path, ": is damaged: expected the checksum ", metadataOf(file, "crc32"), ", but it is ", hexOf(sum));
+  if (io::crcText(sum) != metadataOf(file, "crc32"))
+    return invalid(path, ": is damaged: expected the checksum ", metadataOf(file, "crc32"), ", but it is ",
+                   io::crcText(sum));
   HONE_RETURN_IF_ERROR(session.state().beginWith(symbols, std::ssize(text), std::move(contents)));
   return text;
 }

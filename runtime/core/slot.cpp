@@ -208,7 +208,11 @@ void Slot::setHeld(StateBuffer held) {
 
 void Slot::adopt(const Slot &other, StateBuffer held, int64_t used) {
   reserve(other.reserved);
-  setSizes(other.sizes);
+  hold(other.sizes, std::move(held), used);
+}
+
+void Slot::hold(std::vector<int64_t> first, StateBuffer held, int64_t used) {
+  setSizes(std::move(first));
   setHeld(std::move(held));
   holdCopied(used);
 }
@@ -225,7 +229,7 @@ absl::StatusOr<int64_t> Slot::checkContent(const Symbols &symbols, const hone_te
     room = given[static_cast<size_t>(*info->appendAxis)];
     GrowingTensor held = like.roomFor(room);
     dtype = held.dtype, expected = std::move(held.sizes), multiple = like.blockPositions();
-    hasRoom = room % multiple == 0 && room >= (used + multiple - 1) / multiple * multiple;
+    hasRoom = room % multiple == 0 && room >= roundUp(used, multiple);
   }
   if (static_cast<hone_dtype>(content.dtype) != dtype || !std::ranges::equal(given, expected) || !hasRoom)
     return invalid("expected state '", info->name, "' of ", io::dtypeName(dtype), " ", io::shapeText(expected),
@@ -238,13 +242,12 @@ absl::Status Slot::beginWith(const Symbols &symbols, StateBuffer content, int64_
   if (!content.owner)
     return absl::OkStatus();
   HONE_ASSIGN_OR_RETURN(std::vector<int64_t> first, firstSizes(*info, symbols));
-  setSizes(std::move(first));
-  if (!grows()) {
+  if (grows()) {
+    hold(std::move(first), std::move(content), used);
+  } else {
+    setSizes(std::move(first));
     buffer = std::move(content);
-    return absl::OkStatus();
   }
-  setHeld(std::move(content));
-  holdCopied(used);
   return absl::OkStatus();
 }
 

@@ -84,6 +84,7 @@ private:
   GrowingTensor roomFor(int64_t positions) const;
   int64_t blockPositions() const { return writer ? wholeBlocks(1) : 1; }
   absl::Status makeRoom(int64_t positions, int64_t used);
+  void hold(std::vector<int64_t> first, StateBuffer held, int64_t used);
   void holdCopied(int64_t used);
   absl::Status replace(const hone_tensor &fresh);
   hone_tensor viewOf(int64_t positions) const;

@@ -109,6 +109,20 @@ inline hone_tensor sliceOf(hone_tensor tensor, size_t axis, int64_t first, int64
   return tensor;
 }
 
+/// The runs of a tensor's positions along an axis that lie together: how many there are, and the bytes of one position in them.
+struct Runs {
+  int64_t count = 1, positionBytes;
+
+  Runs(hone_dtype dtype, std::span<const int64_t> sizes, size_t axis) : positionBytes(io::dtypeBytes(dtype)) {
+    for (size_t i = 0; i < sizes.size(); ++i)
+      if (i != axis)
+        (i < axis ? count : positionBytes) *= sizes[i];
+  }
+};
+
+/// The least multiple of `multiple`, of positions or bytes, that is not less than `value`.
+inline int64_t roundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
 /// One position of a sequence.
 inline hone_tensor positionOf(const Positions &tensor, int64_t sequence, int64_t position) {
   hone_tensor part = tensor.axis == 0 ? tensor.view : sliceOf(tensor.view, 0, sequence, 1);

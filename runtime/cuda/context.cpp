@@ -4,6 +4,7 @@
 // Retaining and losing the primary context.
 
 #include "cuda/context.h"
+#include "cuda/launch_config.h"
 
 namespace hone::rt::cuda {
 namespace {
@@ -19,9 +20,23 @@ std::mutex &primaryMutex() {
 }
 
 /// Faults of this process: after one the driver lets it open the GPU no more (CUDA Driver API, CUDA_ERROR_ILLEGAL_ADDRESS).
-struct Faults {
+class Faults {
+public:
+  /// Keeps the first on each GPU.
+  void add(CUdevice device, std::string text) {
+    std::lock_guard lock(mutex);
+    texts.try_emplace(device, std::move(text));
+  }
+  /// Empty where there was none.
+  std::string on(CUdevice device) {
+    std::lock_guard lock(mutex);
+    auto found = texts.find(device);
+    return found == texts.end() ? "" : found->second;
+  }
+
+private:
   std::mutex mutex;
-  std::map<CUdevice, std::string> texts; // of the first on each GPU
+  std::map<CUdevice, std::string> texts;
 };
 Faults &faultsOfProcess() {
   static Faults faults;
@@ -51,13 +66,9 @@ absl::StatusOr<std::shared_ptr<Context>> Context::get(int number) {
     return context;
   CUdevice device = 0;
   HONE_RETURN_IF_ERROR(driver->check(driver->cuDeviceGet(&device, number), "open the GPU"));
-  {
-    Faults &faults = faultsOfProcess();
-    std::lock_guard faultLock(faults.mutex);
-    if (auto fault = faults.texts.find(device); fault != faults.texts.end())
-      return absl::UnavailableError(cat("cannot open the GPU: a kernel of this process failed there before (",
-                                        fault->second, "), and the driver lets only another process go on"));
-  }
+  if (std::string fault = faultsOfProcess().on(device); !fault.empty())
+    return absl::UnavailableError(cat("cannot open the GPU: a kernel of this process failed there before (", fault,
+                                      "), and the driver lets only another process go on"));
   context.reset(new Context(*driver, device));
   HONE_RETURN_IF_ERROR(context->open());
   latest = context;
@@ -150,13 +161,8 @@ absl::StatusOr<CUfunction> Context::function(const void *fatbin, const char *nam
 
 absl::Status Context::launch(const Kernel &kernel, const hone::cuda::LaunchShape &shape, CUstream stream,
                              void **arguments) {
-  const auto &[grid, block, shared] = shape;
-  CUlaunchAttribute early = {CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, {}, {}};
-  early.value.programmaticStreamSerializationAllowed = 1;
-  bool isEarly = kernel.isDependent && description.capability >= hone::cuda::kFirstChipOfDependentLaunch;
-  CUlaunchConfig config = {grid[0],  grid[1], grid[2], block[0], block[1],
-                           block[2], shared,  stream,  &early,   isEarly ? 1u : 0u};
-  CUresult result = functions.cuLaunchKernelEx(&config, kernel.function, arguments, nullptr);
+  LaunchConfig config(shape, stream, kernel.isDependent, description.capability);
+  CUresult result = functions.cuLaunchKernelEx(&config.all, kernel.function, arguments, nullptr);
   return result == CUDA_SUCCESS ? absl::OkStatus() : check(result, cat("launch kernel '", kernel.name, "'"));
 }
 
@@ -170,20 +176,12 @@ absl::Status Context::outOfMemory(uint64_t bytes, std::string_view what) const {
 
 absl::Status Context::check(CUresult result, std::string_view what) {
   if (isFault(result)) {
-    std::lock_guard lock(faultMutex);
-    if (!isGone.exchange(true)) {
-      fault = functions.textOf(result);
-      Faults &faults = faultsOfProcess();
-      std::lock_guard faultLock(faults.mutex);
-      faults.texts.try_emplace(device, fault);
-    }
+    faultsOfProcess().add(device, functions.textOf(result));
+    isGone = true;
   }
   return functions.check(result, what);
 }
 
-std::string Context::faultText() const {
-  std::lock_guard lock(faultMutex);
-  return fault;
-}
+std::string Context::faultText() const { return faultsOfProcess().on(device); }
 
 } // namespace hone::rt::cuda

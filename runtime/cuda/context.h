@@ -97,8 +97,6 @@ private:
   CUmemoryPool memoryPool = nullptr;
   PagePool pagePool;
   std::atomic<bool> isGone = false;
-  mutable std::mutex faultMutex;
-  std::string fault;
   std::mutex moduleMutex;
   std::map<const void *, CUmodule> modules; // by their fat binaries
 };

@@ -10,6 +10,7 @@
 #include "hone/io/pages.h"
 #include "system.h"
 
+#include <cstdio>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -53,6 +54,12 @@ uint32_t crcOf(std::string_view bytes, uint32_t crc) {
   if (bytes.empty()) // zlib takes a null buffer as "start anew"
     return crc;
   return static_cast<uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef *>(bytes.data()), bytes.size()));
+}
+
+std::string crcText(uint32_t crc) {
+  char digits[2 * sizeof crc + 1];
+  std::snprintf(digits, sizeof digits, "%08x", crc);
+  return digits;
 }
 
 MappedFile &MappedFile::operator=(MappedFile &&other) noexcept {

@@ -13,24 +13,15 @@
 #include <cstring>
 
 namespace hone::speculate {
-namespace {
 
 using io::invalid;
-
-std::string hexOf(uint32_t value) {
-  char text[2 * sizeof(value) + 1];
-  std::snprintf(text, sizeof text, "%08x", value);
-  return text;
-}
-
-} // namespace
 
 uint64_t fingerprintOf(std::string_view tokenizerJson) {
   return static_cast<uint64_t>(tokenizerJson.size()) << 32 | io::crcOf(tokenizerJson);
 }
 
 std::string showFingerprint(uint64_t fingerprint) {
-  return io::cat("CRC-32 ", hexOf(static_cast<uint32_t>(fingerprint)), " of ", fingerprint >> 32, " bytes");
+  return io::cat("CRC-32 ", io::crcText(static_cast<uint32_t>(fingerprint)), " of ", fingerprint >> 32, " bytes");
 }
 
 absl::StatusOr<std::shared_ptr<const Corpus>> Corpus::open(const std::string &path) {
@@ -62,7 +53,8 @@ absl::Status Corpus::readHeader() {
   if (header.version != kCorpusVersion)
     return invalid(name, ": expected a corpus of version ", kCorpusVersion, ", but it is of version ", header.version);
   if (uint32_t crc = crcOfHeader(header); crc != header.headerCrc)
-    return invalid(name, ": expected the header's CRC-32 to be ", hexOf(header.headerCrc), ", but got ", hexOf(crc));
+    return invalid(name, ": expected the header's CRC-32 to be ", io::crcText(header.headerCrc), ", but got ",
+                   io::crcText(crc));
   if (header.tokenBytes != tokenBytesOf(header.vocabulary))
     return invalid(name, ": expected tokens of ", tokenBytesOf(header.vocabulary), " bytes for a vocabulary of ",
                    header.vocabulary, ", but got ", header.tokenBytes);
@@ -92,7 +84,7 @@ absl::Status Corpus::checkBuckets() const {
 absl::Status Corpus::verify() const {
   std::string_view body = file.text().substr(sizeof header);
   if (uint32_t crc = io::crcOf(body); crc != header.bodyCrc)
-    return invalid(name, ": expected the CRC-32 ", hexOf(header.bodyCrc), ", but got ", hexOf(crc));
+    return invalid(name, ": expected the CRC-32 ", io::crcText(header.bodyCrc), ", but got ", io::crcText(crc));
   return absl::OkStatus();
 }
 

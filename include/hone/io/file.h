@@ -63,6 +63,8 @@ private:
 
 /// CRC-32 as zip has it (polynomial 0x04C11DB7, reflected) of bytes that follow those with the sum `crc`.
 uint32_t crcOf(std::string_view bytes, uint32_t crc = 0);
+/// A CRC-32 as messages and files show it: eight hexadecimal digits.
+std::string crcText(uint32_t crc);
 
 /// All bytes of a small file.
 absl::StatusOr<std::string> readFile(const std::string &path);

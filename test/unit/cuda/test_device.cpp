@@ -4,8 +4,8 @@
 // The functions of the driver that parity tests need.
 
 #include "test_device.h"
-#include "cuda/driver_types.h"
 #include "cuda/kernels/kernel_table.h"
+#include "cuda/launch_config.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -118,13 +118,8 @@ void TestDevice::launch(void *function, const char *name, const cuda::LaunchShap
                         bool isDependent) {
   if (shape.shared > 48 * 1024) // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
     check(driver.cuFuncSetAttribute(function, 8, static_cast<int>(shape.shared)), "cuFuncSetAttribute");
-  rt::cuda::CUlaunchAttribute early = {rt::cuda::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, {}, {}};
-  early.value.programmaticStreamSerializationAllowed = 1;
-  bool isEarly = isDependent && deviceLimits.chip >= cuda::kFirstChipOfDependentLaunch;
-  const auto &[grid, block, shared] = shape;
-  rt::cuda::CUlaunchConfig config = {grid[0],  grid[1], grid[2], block[0], block[1],
-                                     block[2], shared,  nullptr, &early,   isEarly ? 1u : 0u};
-  check(driver.cuLaunchKernelEx(&config, function, arguments, nullptr), name);
+  rt::cuda::LaunchConfig config(shape, nullptr, isDependent, deviceLimits.chip);
+  check(driver.cuLaunchKernelEx(&config.all, function, arguments, nullptr), name);
 }
 
 bool TestDevice::useLibrary(bool isUsed) {

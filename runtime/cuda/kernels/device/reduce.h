@@ -27,25 +27,24 @@ __device__ inline float warpMaximum(float value) {
   return value;
 }
 
-__device__ inline float blockMaximum(float value, float *shared) {
-  value = warpMaximum(value);
+/// What `reduce` does for a warp, for the block; `neutral` stands for warps that are not there.
+template <typename Reduce>
+__device__ inline float reduceBlock(float value, float neutral, float *shared, Reduce reduce) {
+  value = reduce(value);
   if (threadIdx.x % 32 == 0)
     shared[threadIdx.x / 32] = value;
   __syncthreads();
-  value = warpMaximum(threadIdx.x % 32 < blockDim.x / 32 ? shared[threadIdx.x % 32] : -infinity());
+  value = reduce(threadIdx.x % 32 < blockDim.x / 32 ? shared[threadIdx.x % 32] : neutral);
   __syncthreads();
   return value;
 }
 
-/// `shared` holds an element for each warp. Threads may reuse it after the call.
+/// Over the block. `shared` holds an element for each warp. Threads may reuse it after the call.
 __device__ inline float blockSum(float value, float *shared) {
-  value = warpSum(value);
-  if (threadIdx.x % 32 == 0)
-    shared[threadIdx.x / 32] = value;
-  __syncthreads();
-  value = warpSum(threadIdx.x % 32 < blockDim.x / 32 ? shared[threadIdx.x % 32] : 0);
-  __syncthreads();
-  return value;
+  return reduceBlock(value, 0, shared, [](float v) { return warpSum(v); });
+}
+__device__ inline float blockMaximum(float value, float *shared) {
+  return reduceBlock(value, -infinity(), shared, [](float v) { return warpMaximum(v); });
 }
 
 } // namespace hone::cuda

@@ -19,27 +19,20 @@ constexpr int32_t kSparseChunkInputs = 64; // of 2:4 weights
 const char *sparseFunction(Format format, bool isSplit, int32_t tiles) {
   static constexpr const char *names[5][2][3] = {
       {},
-      {{"sparse_gemv_f16_1x1", "sparse_gemv_f16_2x1", "sparse_gemv_f16_2x2"}},
-      {{"sparse_gemv_bf16_1x1", "sparse_gemv_bf16_2x1", "sparse_gemv_bf16_2x2"},
-       {"sparse_gemv_bf16_split_1x1", "sparse_gemv_bf16_split_2x1", "sparse_gemv_bf16_split_2x2"}},
-      {{"sparse_gemv_affine8_1x1", "sparse_gemv_affine8_2x1", "sparse_gemv_affine8_2x2"},
-       {"sparse_gemv_affine8_split_1x1", "sparse_gemv_affine8_split_2x1", "sparse_gemv_affine8_split_2x2"}},
-      {{"sparse_gemv_affine4_1x1", "sparse_gemv_affine4_2x1", "sparse_gemv_affine4_2x2"},
-       {"sparse_gemv_affine4_split_1x1", "sparse_gemv_affine4_split_2x1", "sparse_gemv_affine4_split_2x2"}}};
+      {HONE_GEMV_TILE_NAMES("sparse_gemv_f16")},
+      {HONE_GEMV_TILE_NAMES("sparse_gemv_bf16"), HONE_GEMV_TILE_NAMES("sparse_gemv_bf16_split")},
+      {HONE_GEMV_TILE_NAMES("sparse_gemv_affine8"), HONE_GEMV_TILE_NAMES("sparse_gemv_affine8_split")},
+      {HONE_GEMV_TILE_NAMES("sparse_gemv_affine4"), HONE_GEMV_TILE_NAMES("sparse_gemv_affine4_split")}};
   return names[static_cast<int>(format)][isSplit][tiles];
 }
 
 /// Kernels for wide chunks, in the order of `mmaFunction`.
 const char *wideFunction(Format format, bool isSplit, int32_t tiles) {
   static constexpr const char *names[4][2][3] = {
-      {{"gemv_wide_affine8_1x1", "gemv_wide_affine8_2x1", "gemv_wide_affine8_2x2"},
-       {"gemv_wide_affine8_split_1x1", "gemv_wide_affine8_split_2x1", "gemv_wide_affine8_split_2x2"}},
-      {{"gemv_wide_affine4_1x1", "gemv_wide_affine4_2x1", "gemv_wide_affine4_2x2"},
-       {"gemv_wide_affine4_split_1x1", "gemv_wide_affine4_split_2x1", "gemv_wide_affine4_split_2x2"}},
-      {{"gemv_wide_affine3_1x1", "gemv_wide_affine3_2x1", "gemv_wide_affine3_2x2"},
-       {"gemv_wide_affine3_split_1x1", "gemv_wide_affine3_split_2x1", "gemv_wide_affine3_split_2x2"}},
-      {{"gemv_wide_affine2_1x1", "gemv_wide_affine2_2x1", "gemv_wide_affine2_2x2"},
-       {"gemv_wide_affine2_split_1x1", "gemv_wide_affine2_split_2x1", "gemv_wide_affine2_split_2x2"}}};
+      {HONE_GEMV_TILE_NAMES("gemv_wide_affine8"), HONE_GEMV_TILE_NAMES("gemv_wide_affine8_split")},
+      {HONE_GEMV_TILE_NAMES("gemv_wide_affine4"), HONE_GEMV_TILE_NAMES("gemv_wide_affine4_split")},
+      {HONE_GEMV_TILE_NAMES("gemv_wide_affine3"), HONE_GEMV_TILE_NAMES("gemv_wide_affine3_split")},
+      {HONE_GEMV_TILE_NAMES("gemv_wide_affine2"), HONE_GEMV_TILE_NAMES("gemv_wide_affine2_split")}};
   return names[static_cast<int>(format) - static_cast<int>(Format::Affine8)][isSplit][tiles];
 }
 
@@ -47,17 +40,12 @@ const char *wideFunction(Format format, bool isSplit, int32_t tiles) {
 const char *mmaFunction(Format format, bool isSplit, int32_t tiles) {
   static constexpr const char *names[7][2][3] = {
       {},
-      {{"gemv_f16_1x1", "gemv_f16_2x1", "gemv_f16_2x2"}},
-      {{"gemv_bf16_1x1", "gemv_bf16_2x1", "gemv_bf16_2x2"},
-       {"gemv_bf16_split_1x1", "gemv_bf16_split_2x1", "gemv_bf16_split_2x2"}},
-      {{"gemv_affine8_1x1", "gemv_affine8_2x1", "gemv_affine8_2x2"},
-       {"gemv_affine8_split_1x1", "gemv_affine8_split_2x1", "gemv_affine8_split_2x2"}},
-      {{"gemv_affine4_1x1", "gemv_affine4_2x1", "gemv_affine4_2x2"},
-       {"gemv_affine4_split_1x1", "gemv_affine4_split_2x1", "gemv_affine4_split_2x2"}},
-      {{"gemv_affine3_1x1", "gemv_affine3_2x1", "gemv_affine3_2x2"},
-       {"gemv_affine3_split_1x1", "gemv_affine3_split_2x1", "gemv_affine3_split_2x2"}},
-      {{"gemv_affine2_1x1", "gemv_affine2_2x1", "gemv_affine2_2x2"},
-       {"gemv_affine2_split_1x1", "gemv_affine2_split_2x1", "gemv_affine2_split_2x2"}}};
+      {HONE_GEMV_TILE_NAMES("gemv_f16")},
+      {HONE_GEMV_TILE_NAMES("gemv_bf16"), HONE_GEMV_TILE_NAMES("gemv_bf16_split")},
+      {HONE_GEMV_TILE_NAMES("gemv_affine8"), HONE_GEMV_TILE_NAMES("gemv_affine8_split")},
+      {HONE_GEMV_TILE_NAMES("gemv_affine4"), HONE_GEMV_TILE_NAMES("gemv_affine4_split")},
+      {HONE_GEMV_TILE_NAMES("gemv_affine3"), HONE_GEMV_TILE_NAMES("gemv_affine3_split")},
+      {HONE_GEMV_TILE_NAMES("gemv_affine2"), HONE_GEMV_TILE_NAMES("gemv_affine2_split")}};
   return names[static_cast<int>(format)][isSplit][tiles];
 }
 

@@ -15,6 +15,9 @@ constexpr int32_t kPartInputs = 32; // inputs that four lanes take as 16 bytes o
 /// The most warps of a block. Two tiles of outputs need more than 128 registers a lane.
 HONE_HOST_DEVICE constexpr int32_t mostSlices(int32_t rowTiles) { return rowTiles == 2 ? 8 : 16; }
 
+/// The names of the tensor-core kernels of a format, by tiles of outputs and of rows of x.
+#define HONE_GEMV_TILE_NAMES(name) {name "_1x1", name "_2x1", name "_2x2"}
+
 /// A block of the tensor-core kernel has rowTiles · 16 outputs and columnTiles · 8 rows of x; its warps are `slices`
 /// K-slices, which take the chunks of inputs in turn.
 struct GemvPlan {
