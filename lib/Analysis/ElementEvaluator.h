@@ -45,6 +45,7 @@ private:
   const Expression *reshape();
   const Expression *transpose();
   const Expression *expand();
+  const Expression *tile();
   const Expression *slice();
   const Expression *split();
   const Expression *concat();

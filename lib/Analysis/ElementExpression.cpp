@@ -352,6 +352,7 @@ const Expression *ElementEvaluator::evaluate() {
                                               {"Flatten", &ElementEvaluator::reshape},
                                               {"Transpose", &ElementEvaluator::transpose},
                                               {"Expand", &ElementEvaluator::expand},
+                                              {"Tile", &ElementEvaluator::tile},
                                               {"Slice", &ElementEvaluator::slice},
                                               {"Split", &ElementEvaluator::split},
                                               {"Concat", &ElementEvaluator::concat},

@@ -188,6 +188,21 @@ const Expression *ElementEvaluator::transpose() {
   return analysis.getElement(op->getOperand(0), at);
 }
 
+/// Along an axis of size 1, or one that is repeated once.
+const Expression *ElementEvaluator::tile() {
+  auto from = analysis.getShape(op->getOperand(0));
+  auto repeats = analysis.getContents(op->getOperand(1));
+  if (!from || !repeats || repeats->size() != from->size())
+    return nullptr;
+  SmallVector<Polynomial> at;
+  for (auto [size, count, index] : llvm::zip_equal(*from, *repeats, indices)) {
+    if (!size.isConstant(1) && !count.isConstant(1))
+      return nullptr;
+    at.push_back(size.isConstant(1) ? Polynomial(0) : index);
+  }
+  return analysis.getElement(op->getOperand(0), at);
+}
+
 const Expression *ElementEvaluator::expand() {
   auto from = analysis.getShape(op->getOperand(0)), to = analysis.getShape(value);
   auto wanted = analysis.getContents(op->getOperand(1));

@@ -10,6 +10,7 @@
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/io/file.h"
 #include "hone/io/signature.h"
+#include "hone/text/marian.h"
 #include "hone/text/tokenizer.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -69,13 +70,21 @@ FailureOr<ArtefactWriter> ArtefactWriter::create(StringRef path, const io::Input
 
 std::string ArtefactWriter::getFile(StringRef name) const { return folder.path() + "/" + name.str(); }
 
-LogicalResult ArtefactWriter::copyTokenizer(StringRef file) {
-  auto tokenizer = text::Tokenizer::fromFile(file.str());
-  if (!tokenizer.ok())
-    return report(loc, tokenizer.status());
-  auto json = io::readFile(file.str());
+/// The tokenizer.json of a Marian model's source.spm.
+static absl::StatusOr<std::string> convertPieces(StringRef file) {
+  SmallString<128> vocabulary(llvm::sys::path::parent_path(file));
+  llvm::sys::path::append(vocabulary, "vocab.json");
+  HONE_ASSIGN_OR_RETURN(std::string pieces, io::readFile(file.str()));
+  HONE_ASSIGN_OR_RETURN(std::string ids, io::readFile(vocabulary.str().str()));
+  return text::makeMarianTokenizer(pieces, ids, file.str());
+}
+
+LogicalResult ArtefactWriter::addTokenizer(StringRef file) {
+  auto json = file.ends_with(".spm") ? convertPieces(file) : io::readFile(file.str());
   if (!json.ok())
     return report(loc, json.status());
+  if (auto tokenizer = text::Tokenizer::fromJson(*json); !tokenizer.ok())
+    return report(loc, io::invalid(file.str(), ": ", tokenizer.status().message()));
   return report(loc, io::writeFile(getFile("tokenizer.json"), *json));
 }
 

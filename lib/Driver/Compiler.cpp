@@ -12,6 +12,7 @@
 #include "RemarksFile.h"
 #include "Rewrites.h"
 #include "hone/Artefact/Artefact.h"
+#include "hone/Conversion/Encoder.h"
 #include "hone/Conversion/Passes.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/Report.h"
@@ -25,6 +26,7 @@
 #include "hone/Transforms/Passes.h"
 #include "hone/cli/progress.h"
 #include "hone/cpu/cpu_features.h"
+#include "hone/io/sentence_encoder.h"
 #include "hone/runtime/device.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -149,6 +151,50 @@ static LogicalResult saveIr(const CompileOptions &options, const Phase &phase, s
   return failed(report(module.getLoc(), inputs.checkOutput(name))) ? failure() : writeModule(module, name);
 }
 
+/// How texts begin and end, as generation_config.json says, and where it does not, config.json.
+static LogicalResult describeTexts(const OutputOptions &options, Location loc, io::GenerationInfo &info) {
+  for (const std::string &file : {options.generationConfig, options.modelConfig}) {
+    if (file.empty())
+      continue;
+    auto config = io::readGenerationConfig(file);
+    if (!config.ok())
+      return report(loc, config.status());
+    bool isFirst = info.isEmpty();
+    if (isFirst)
+      info.rules = config->info.rules;
+    if (info.endTokens.empty())
+      info.endTokens = config->info.endTokens;
+    if (info.startTokens.empty())
+      info.startTokens = config->info.startTokens;
+    if (!info.beginToken)
+      info.beginToken = config->info.beginToken;
+    if (isFirst && !config->ignored.empty())
+      emitWarning(loc) << file << " asks for " << llvm::join(config->ignored, ", ")
+                       << ", which 'hone run' does not follow";
+  }
+  return success();
+}
+
+/// Adds the entry for embeddings of texts, as the options or else the model's folder say.
+static LogicalResult addPooling(PoolingOptions options, Location loc, ModuleOp module, io::Manifest &manifest) {
+  if (options.pooling.empty() && !options.folder.empty()) {
+    auto encoder = io::readSentenceEncoder(options.folder);
+    if (!encoder.ok())
+      emitWarning(loc) << std::string(encoder.status().message()) << "; the artefact gets no entry '" << kEmbed << "'";
+    else if (*encoder)
+      options = {(*encoder)->pooling, (*encoder)->normalizes, (*encoder)->mostTokens, options.folder};
+  }
+  if (options.pooling.empty())
+    return success();
+  if (!llvm::is_contained(listPoolings(), options.pooling)) {
+    emitWarning(loc) << "unsupported pooling '" << options.pooling << "'; the artefact gets no entry '" << kEmbed
+                     << "'";
+    return success();
+  }
+  manifest.mostEmbeddedTokens = options.mostTokens;
+  return hone::addPooling(module, options.pooling, options.normalizes);
+}
+
 static void fillManifest(const CompileOptions &options, const CpuTarget &target, io::Manifest &manifest) {
   manifest.honeVersion = HONE_VERSION;
   manifest.target = options.target.device;
@@ -183,7 +229,7 @@ static LogicalResult loadDialectsAfter(size_t number, const CompileOptions &opti
 static LogicalResult beginArtefact(const CompileOptions &options, ModuleOp module, io::Manifest &manifest,
                                    ArtefactWriter &artefact) {
   manifest.kernels = listKernels(module);
-  if (!options.outputs.tokenizer.empty() && failed(artefact.copyTokenizer(options.outputs.tokenizer)))
+  if (!options.outputs.tokenizer.empty() && failed(artefact.addTokenizer(options.outputs.tokenizer)))
     return failure();
   return artefact.startWeights(module, manifest.ranks);
 }
@@ -378,11 +424,26 @@ static FailureOr<ArtefactWriter> createArtefact(const CompileOptions &options, c
   return artefact;
 }
 
-/// The model, and the draft model where that is a file.
-static LogicalResult readModels(const CompileOptions &options, MLIRContext *context,
-                                SmallVectorImpl<OwningOpRef<ModuleOp>> &models) {
-  for (const std::string &file : {options.input, options.draft.getFile()})
-    if (!file.empty() && !models.emplace_back(readModel(file, context, options.reading)))
+namespace {
+/// Those that are no file of their own are null.
+struct Models {
+  OwningOpRef<ModuleOp> model, draft, encoder, crossAttention;
+
+  SmallVector<ModuleOp, 4> list() {
+    SmallVector<ModuleOp, 4> given;
+    for (auto *each : {&model, &draft, &encoder, &crossAttention})
+      if (*each)
+        given.push_back(**each);
+    return given;
+  }
+};
+} // namespace
+
+static LogicalResult readModels(const CompileOptions &options, MLIRContext *context, Models &models) {
+  for (auto [file, model] : {std::pair(options.input, &models.model), std::pair(options.draft.getFile(), &models.draft),
+                             std::pair(options.encoder.encoder, &models.encoder),
+                             std::pair(options.encoder.crossAttention, &models.crossAttention)})
+    if (!file.empty() && !(*model = readModel(file, context, options.reading)))
       return failure();
   return success();
 }
@@ -399,20 +460,24 @@ LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
   context->loadDialect<HoneDialect>();
   ScratchBytes::get(context).spillBeside(options.outputs.path);
   Steps steps(getPhases(options.target.device).size() + 3 + chip->has_value() + options.draft.isAsked());
-  SmallVector<OwningOpRef<ModuleOp>, 2> models;
+  Models models;
   if (failed(steps.step("model read", [&] { return readModels(options, context, models); })))
     return failure();
-  io::InputFiles inputs = listInputs(options, llvm::map_to_vector<2>(models, [](auto &model) { return *model; }));
-  ModuleOp module = *models.front();
+  io::InputFiles inputs = listInputs(options, models.list());
+  ModuleOp module = *models.model;
   if (failed(checkStart(options, module)) || failed(checkOutputs(options, inputs, loc)))
     return failure();
   FailureOr<std::unique_ptr<RemarksFile>> remarks = RemarksFile::open(options.outputs.remarks, *context, loc);
   if (failed(remarks))
     return failure();
-  Compilation compilation{options, *target, *chip, inputs, steps, module, {}, {}, {}};
-  if (models.size() > 1)
-    compilation.draft = std::move(models.back());
+  if (models.encoder &&
+      failed(addEncoder(module, *models.encoder, models.crossAttention ? *models.crossAttention : ModuleOp())))
+    return failure();
+  Compilation compilation{options, *target, *chip, inputs, steps, module, std::move(models.draft), {}, {}};
   fillManifest(options, *target, compilation.manifest);
+  if (failed(describeTexts(options.outputs, loc, compilation.manifest.generation)) ||
+      failed(addPooling(options.pooling, loc, module, compilation.manifest)))
+    return failure();
   if (options.phases.stopAfter.empty()) {
     FailureOr<ArtefactWriter> artefact = createArtefact(options, *chip, inputs, loc);
     if (failed(artefact))

@@ -9,8 +9,10 @@
 #include "Options/Attention.h"
 #include "Options/Compression.h"
 #include "Options/Draft.h"
+#include "Options/Encoder.h"
 #include "Options/Gradients.h"
 #include "Options/Output.h"
+#include "Options/Pooling.h"
 #include "Options/Reading.h"
 #include "Options/Speculation.h"
 #include "Options/Storage.h"
@@ -31,6 +33,8 @@ struct CompileOptions {
   CompressionOptions compression;
   StorageOptions storage;
   StateOptions state;
+  EncoderOptions encoder;
+  PoolingOptions pooling;
   DraftOptions draft;
   AttentionOptions attention;
   GradientOptions gradients;

@@ -4,6 +4,7 @@
 #include "ModelFolder.h"
 
 #include "Command.h"
+#include "Compiler.h"
 #include "FlagChecks.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -60,12 +61,42 @@ static fs::path normalize(StringRef model) {
   return folder.has_filename() ? folder : folder.parent_path();
 }
 
-LogicalResult findModel(std::string &model, std::string &tokenizer) {
+/// Gives `name`, where it is empty, the file of the folder, if that exists.
+static void findFile(const fs::path &folder, StringRef file, std::string &name) {
   std::error_code error;
-  fs::path found = normalize(model) / "tokenizer.json";
-  if (tokenizer.empty() && isModelFolder(model) && fs::is_regular_file(found, error))
-    tokenizer = found.string();
-  return findModel(model);
+  if (fs::path found = folder / file.str(); name.empty() && fs::is_regular_file(found, error))
+    name = found.string();
+}
+
+/// Whether the folder has an encoder and a decoder, which become those of `compile`.
+static bool findEncoderAndDecoder(const fs::path &folder, CompileOptions &compile) {
+  std::string encoder, decoder, cross;
+  findFile(folder, "encoder_model.onnx", encoder);
+  findFile(folder, "decoder_model_merged.onnx", decoder);
+  if (decoder.empty()) {
+    findFile(folder, "decoder_with_past_model.onnx", decoder);
+    findFile(folder, "decoder_model.onnx", cross);
+  }
+  if (encoder.empty() || decoder.empty())
+    return false;
+  compile.input = decoder;
+  compile.encoder.encoder = encoder;
+  compile.encoder.crossAttention = cross;
+  return true;
+}
+
+LogicalResult findFiles(CompileOptions &compile) {
+  if (!isModelFolder(compile.input))
+    return success();
+  fs::path folder = normalize(compile.input);
+  compile.pooling.folder = folder.string();
+  findFile(folder, "tokenizer.json", compile.outputs.tokenizer);
+  findFile(folder, "source.spm", compile.outputs.tokenizer); // Marian's
+  findFile(folder, "generation_config.json", compile.outputs.generationConfig);
+  findFile(folder, "config.json", compile.outputs.modelConfig);
+  bool areTwo = !compile.encoder.isAsked() &&
+                (findEncoderAndDecoder(folder, compile) || findEncoderAndDecoder(folder / "onnx", compile));
+  return areTwo ? success() : findModel(compile.input);
 }
 
 std::string nameArtefact(StringRef model) {

@@ -33,8 +33,9 @@ absl::StatusOr<rt::WritingOptions> takeWritingOptions(const hone_generation_opti
                        " and ", options.prefill_chunk);
   writing.generation.maximalNewTokens = options.max_new_tokens;
   writing.generation.prefillChunk = options.prefill_chunk;
+  writing.generation.rules = session.module().manifest().generation.rules;
   if (!options.ignore_end)
-    writing.generation.endTokens = session.module().manifest().endTokens;
+    writing.generation.endTokens = session.module().manifest().generation.endTokens;
   HONE_ASSIGN_OR_RETURN(writing.speculation, takeSpeculation(options.speculation, session));
   writing.sampling = {options.temperature,        options.top_k, options.top_p, options.min_p,
                       options.repetition_penalty, options.seed};
@@ -53,6 +54,11 @@ absl::Status generate(hone_session &session, std::span<const int64_t> prompt, co
   auto receive = [&](int64_t token, std::string_view text) -> absl::StatusOr<bool> {
     return !callback || callback(user, token, std::string(text).c_str(), text.size()) == 0;
   };
+  std::vector<int64_t> start;
+  if (prompt.empty() && model.length() == 0) {
+    HONE_ASSIGN_OR_RETURN(start, rt::chooseStart(model));
+    prompt = start;
+  }
   return rt::writeText(model, session.tokenizer.get(), prompt, writing, receive).status();
 }
 
@@ -105,6 +111,15 @@ hone_status hone_session_set_context(hone_session *session, const hone_named_ten
   return reported([=]() -> absl::Status {
     HONE_ASSIGN_OR_RETURN(std::vector<rt::NamedTensor> tensors, takeInputs(inputs, input_count));
     return session->session->setContext(tensors);
+  });
+}
+
+hone_status hone_session_encode(hone_session *session, const hone_named_tensor *inputs, size_t input_count) {
+  if (!session)
+    return reportNull("session");
+  return reported([=]() -> absl::Status {
+    HONE_ASSIGN_OR_RETURN(std::vector<rt::NamedTensor> tensors, takeInputs(inputs, input_count));
+    return session->session->encode(tensors);
   });
 }
 

@@ -144,7 +144,7 @@ absl::Status measureOnce(rt::LanguageModel &model, std::span<const int64_t> prom
                          Measurement &into, const std::function<void()> &sawFirstToken) {
   model.session().state().reset();
   double start = wallSeconds();
-  HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Decoder> decoder, rt::createDecoder(model, {}, nullptr, prompt));
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Decoder> decoder, rt::createDecoder(model, {}, {}, nullptr, prompt));
   HONE_ASSIGN_OR_RETURN(std::vector<int64_t> tokens, decoder->decode(model, prompt, /*most=*/1));
   into.prefillTokensPerSecond.push_back(static_cast<double>(prompt.size()) / (wallSeconds() - start));
   sawFirstToken();
@@ -334,7 +334,7 @@ absl::Status benchDrafts(BenchOptions &options, rt::LanguageModel &model, int th
   bench.sampling = options.sampling;
   bench.sampling.seed = static_cast<uint64_t>(options.seed);
   if (options.prompts && !options.ignoreEnd)
-    bench.endTokens = module.manifest().endTokens;
+    bench.endTokens = module.manifest().generation.endTokens;
   bench.newTokens = options.newTokens;
   bench.repeats = options.repeat;
   bench.threads = threads;

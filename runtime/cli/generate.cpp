@@ -7,6 +7,7 @@
 
 #include "cli/arrays.h"
 #include "cli/commands.h"
+#include "cli/encoder_inputs.h"
 #include "core/communicator.h"
 #include "core/saved_state.h"
 #include "generate/batch.h"
@@ -95,14 +96,28 @@ absl::Status checkBatch(const GenerateOptions &options) {
   return absl::OkStatus();
 }
 
+absl::Status checkEncoder(const rt::Module &module, const GenerateOptions &options) {
+  for (const auto &[name, isGiven] :
+       {std::pair("--prompt-cache", options.promptCache.has_value()), std::pair("--batch", options.batch > 1)})
+    if (isGiven && runsEncoder(module, options))
+      return invalid("unsupported ", name, " with a model that has an encoder");
+  return absl::OkStatus();
+}
+
 /// One prompt, and what becomes of its continuation.
 class Continuation {
 public:
   Continuation(rt::LanguageModel &model, const text::Tokenizer *tokenizer, const GenerateOptions &options)
       : model(model), tokenizer(tokenizer), options(options) {}
 
-  absl::StatusOr<std::vector<int64_t>> write(const std::vector<int64_t> &prompt) {
+  absl::StatusOr<std::vector<int64_t>> write(const TextBeginning &beginning) {
+    std::vector<int64_t> prompt = beginning.tokens;
     HONE_ASSIGN_OR_RETURN(held, holdPrompt(prompt));
+    if (beginning.encoder)
+      HONE_RETURN_IF_ERROR(model.session().encode(viewsOf(*beginning.encoder)));
+    if (beginning.encoder && prompt.empty()) {
+      HONE_ASSIGN_OR_RETURN(prompt, rt::chooseStart(model));
+    }
     std::vector<int64_t> written;
     auto receive = [&](int64_t token, std::string_view piece) -> absl::StatusOr<bool> {
       if (token != rt::kNoToken)
@@ -171,7 +186,7 @@ private:
   }
 
   /// Text goes in as text and comes out as text, tokens as tokens.
-  bool printsText() const { return !options.tokens; }
+  bool printsText() const { return tokenizer && !options.tokens; }
 
   /// What a vocabulary holds must not control a terminal; a file or a pipe gets the text as it is.
   static void print(std::string_view text) {
@@ -188,8 +203,8 @@ private:
 };
 
 /// Goes on after one prompt after the other.
-absl::StatusOr<Rows> writeEach(rt::LanguageModel &model, const text::Tokenizer *tokenizer, const Rows &prompts,
-                               GenerateOptions &options) {
+absl::StatusOr<Rows> writeEach(rt::LanguageModel &model, const text::Tokenizer *tokenizer,
+                               const std::vector<TextBeginning> &beginnings, GenerateOptions &options) {
   rt::DraftModel draft;
   HONE_RETURN_IF_ERROR(options.speculation.openDraft(draft, model.session(), options.threads));
   std::unique_ptr<rt::Speculation> speculation;
@@ -198,19 +213,23 @@ absl::StatusOr<Rows> writeEach(rt::LanguageModel &model, const text::Tokenizer *
   }
   options.writing.speculation = speculation.get();
   Continuation continuation(model, tokenizer, options);
-  Progress progress("prompts", static_cast<int64_t>(prompts.size()));
+  Progress progress("prompts", std::ssize(beginnings));
   Rows written;
-  for (const std::vector<int64_t> &prompt : prompts) {
-    HONE_ASSIGN_OR_RETURN(std::vector<int64_t> row, continuation.write(prompt));
+  for (const TextBeginning &beginning : beginnings) {
+    HONE_ASSIGN_OR_RETURN(std::vector<int64_t> row, continuation.write(beginning));
     written.push_back(std::move(row));
-    if (prompts.size() > 1)
+    if (beginnings.size() > 1)
       progress.update(static_cast<int64_t>(written.size()));
   }
   return written;
 }
 
 /// Goes on after prompts, several at a time. Drafters of the first of each time know what it wrote before, and so on.
-absl::StatusOr<Rows> writeBatches(rt::LanguageModel &model, const Rows &prompts, const GenerateOptions &options) {
+absl::StatusOr<Rows> writeBatches(rt::LanguageModel &model, const std::vector<TextBeginning> &beginnings,
+                                  const GenerateOptions &options) {
+  Rows prompts;
+  for (const TextBeginning &beginning : beginnings)
+    prompts.push_back(beginning.tokens);
   std::vector<std::unique_ptr<rt::Speculation>> drafters;
   std::vector<rt::Speculation *> drafts;
   while (!options.speculation.options.sources.empty() && std::ssize(drafters) < options.batch) {
@@ -239,19 +258,6 @@ absl::StatusOr<Rows> writeBatches(rt::LanguageModel &model, const Rows &prompts,
   return written;
 }
 
-absl::StatusOr<Rows> readPrompts(const rt::Module &module, const text::Tokenizer *tokenizer,
-                                 const GenerateOptions &options) {
-  if (options.tokens)
-    return readTokens(*options.tokens);
-  if (!tokenizer)
-    return invalid(module.folder(), ": has no tokenizer, so that a prompt must be given by --tokens");
-  HONE_ASSIGN_OR_RETURN(std::vector<int64_t> tokens, readPrompt(options, *tokenizer));
-  // A text that begins with nothing begins as texts do.
-  if (tokens.empty() && module.manifest().beginToken)
-    tokens.push_back(*module.manifest().beginToken);
-  return Rows{tokens};
-}
-
 /// Gives the session the arrays of a .npz as its context.
 absl::Status setContext(rt::Session &session, const std::string &path) {
   HONE_ASSIGN_OR_RETURN(io::NpzReader file, io::NpzReader::open(path));
@@ -274,11 +280,13 @@ absl::StatusOr<std::vector<int64_t>> readPrompt(const GenerateOptions &options, 
 absl::Status generateText(std::shared_ptr<const rt::Module> module, GenerateOptions options) {
   HONE_RETURN_IF_ERROR(checkBatch(options));
   HONE_RETURN_IF_ERROR(checkPromptCache(options));
-  const std::vector<int64_t> &endTokens = module->manifest().endTokens;
+  const std::vector<int64_t> &endTokens = module->manifest().generation.endTokens;
+  options.writing.generation.rules = module->manifest().generation.rules;
   if (!options.ignoreEnd)
     options.writing.generation.endTokens = endTokens;
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<const text::Tokenizer> tokenizer, rt::loadTokenizer(*module));
-  HONE_ASSIGN_OR_RETURN(Rows prompts, readPrompts(*module, tokenizer.get(), options));
+  HONE_RETURN_IF_ERROR(checkEncoder(*module, options));
+  HONE_ASSIGN_OR_RETURN(std::vector<TextBeginning> beginnings, readBeginnings(*module, tokenizer.get(), options));
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Session> session,
                         rt::openLanguageSession(module, static_cast<int>(options.threads)));
   if (options.promptCache)
@@ -286,8 +294,8 @@ absl::Status generateText(std::shared_ptr<const rt::Module> module, GenerateOpti
   if (options.context)
     HONE_RETURN_IF_ERROR(setContext(*session, *options.context));
   HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::over(*session));
-  HONE_ASSIGN_OR_RETURN(Rows written, options.batch > 1 ? writeBatches(model, prompts, options)
-                                                        : writeEach(model, tokenizer.get(), prompts, options));
+  HONE_ASSIGN_OR_RETURN(Rows written, options.batch > 1 ? writeBatches(model, beginnings, options)
+                                                        : writeEach(model, tokenizer.get(), beginnings, options));
   bool writes = options.outputTokens && rt::isFirstRank();
   return writes ? writeTokens(*options.outputTokens, written, endTokens.empty() ? 0 : endTokens[0]) : absl::OkStatus();
 }

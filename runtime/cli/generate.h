@@ -15,6 +15,7 @@ namespace hone::cli {
 
 struct GenerateOptions {
   std::optional<std::string> prompt, promptFile, tokens, outputTokens, promptCache, context;
+  std::optional<std::string> encoderInputs, decoderPrompt, decoderTokens;
   rt::WritingOptions writing; // without speculation
   SpeculationFlags speculation;
   int64_t threads = 0, batch = 1;

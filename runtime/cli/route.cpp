@@ -56,7 +56,7 @@ rt::StepOptions stepOptionsOf(const rt::Module &module, const GenerateOptions &o
   steps.end = unescape(router.step.value_or(steps.end));
   steps.mostTokens = std::min(router.mostTokens, options.writing.generation.maximalNewTokens);
   if (!options.ignoreEnd)
-    steps.endTokens = module.manifest().endTokens;
+    steps.endTokens = module.manifest().generation.endTokens;
   steps.sampling = options.writing.sampling;
   return steps;
 }

@@ -16,6 +16,7 @@ using io::invalid;
 
 constexpr const char *kHelp =
     R"(usage: {program} run MODEL.hone --prompt TEXT | --prompt-file FILE | --tokens FILE.npy [OPTIONS]
+       {program} run MODEL.hone --encoder-inputs FILE.npz [OPTIONS]
        {program} run MODEL.hone --inputs FILE.npz [OPTIONS]
        {program} run MODEL.hone --cases FILE.npz [OPTIONS]
 
@@ -33,6 +34,12 @@ prompt
   --prompt-cache FILE       begin with what this file has of the prompt, where there is one, and write the state after the text to
                             it: a prompt that goes on, or that begins alike, is not read again
   --context FILE.npz        what an encoder gave: an array for every context input, by its name (see inspect)
+
+models with an encoder (the prompt is what the encoder reads; the text is the decoder's)
+  --encoder-inputs FILE.npz what the encoder reads where that is no text, by its names: features of a sound, pixels, ...
+  --decoder-prompt TEXT     what the text begins with, as '<|startoftranscript|><|en|>' (default: what the model's
+                            generation_config.json says)
+  --decoder-tokens FILE.npy the same as token ids
 
 generation
   --max-new-tokens N        most tokens to write (default 128)
@@ -89,6 +96,9 @@ OptionParser parserFor(RunOptions &options) {
   parser.text("output-tokens", options.generate.outputTokens);
   parser.text("prompt-cache", options.generate.promptCache);
   parser.text("context", options.generate.context);
+  parser.text("encoder-inputs", options.generate.encoderInputs);
+  parser.text("decoder-prompt", options.generate.decoderPrompt);
+  parser.text("decoder-tokens", options.generate.decoderTokens);
   parser.integer("max-new-tokens", generation.maximalNewTokens, 1);
   parser.number("temperature", sampling.temperature, 0, 1e6);
   parser.integer("top-k", sampling.topK, 0);
@@ -120,11 +130,13 @@ absl::Status checkMode(const RunOptions &options) {
   const CallOptions &call = options.call;
   const GenerateOptions &generate = options.generate;
   bool callsOnce = call.inputs || call.outputs || call.expect; // an entry may have no inputs
-  int modes = generate.prompt.has_value() + generate.promptFile.has_value() + generate.tokens.has_value() + callsOnce +
-              call.cases.has_value();
+  int modes = generate.prompt.has_value() + generate.promptFile.has_value() + generate.tokens.has_value() +
+              generate.encoderInputs.has_value() + callsOnce + call.cases.has_value();
+  if (generate.decoderPrompt && generate.decoderTokens)
+    return invalid("expected one of --decoder-prompt and --decoder-tokens, but got both");
   if (modes == 1)
     return absl::OkStatus();
-  return invalid("expected one of --prompt, --prompt-file, --tokens, --inputs and --cases, but got ",
+  return invalid("expected one of --prompt, --prompt-file, --tokens, --encoder-inputs, --inputs and --cases, but got ",
                  modes ? "several" : "none");
 }
 
@@ -134,8 +146,8 @@ absl::StatusOr<io::InputFiles> checkOutputs(const std::string &model, const RunO
   const GenerateOptions &generate = options.generate;
   io::InputFiles inputs;
   inputs.add(model);
-  for (const auto *file :
-       {&generate.promptFile, &generate.tokens, &generate.context, &call.inputs, &call.expect, &call.cases})
+  for (const auto *file : {&generate.promptFile, &generate.tokens, &generate.context, &generate.encoderInputs,
+                           &generate.decoderTokens, &call.inputs, &call.expect, &call.cases})
     inputs.add(file->value_or(""));
   generate.speculation.addInputs(inputs);
   inputs.add(options.router.draft);

@@ -82,7 +82,7 @@ public:
   Recorder(rt::LanguageModel &model, rt::LanguageModel &draft, const TrainOptions &options)
       : model(model), draft(draft), options(options) {
     generation.maximalNewTokens = options.newTokens;
-    generation.endTokens = model.session().module().manifest().endTokens;
+    generation.endTokens = model.session().module().manifest().generation.endTokens;
   }
 
   absl::Status record(std::span<const std::vector<int64_t>> turns) {
@@ -103,7 +103,8 @@ private:
     model.session().state().reset();
     sampling::SamplingOptions sampling = options.sampling;
     sampling.seed = static_cast<uint64_t>(options.seed) + texts++;
-    HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Decoder> decoder, rt::createDecoder(model, sampling, nullptr, text));
+    HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Decoder> decoder,
+                          rt::createDecoder(model, sampling, generation, nullptr, text));
     std::vector<int64_t> written;
     auto receive = [&](int64_t token) -> absl::StatusOr<bool> {
       written.push_back(token);

@@ -86,8 +86,9 @@ private:
     generation.endTokens = options.endTokens;
     Tokens &answer = answers.turns.emplace_back();
     double start = cpu::wallSeconds();
-    HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Decoder> decoder,
-                          rt::createDecoder(model, options.sampling, known ? speculation.get() : nullptr, text));
+    HONE_ASSIGN_OR_RETURN(
+        std::unique_ptr<rt::Decoder> decoder,
+        rt::createDecoder(model, options.sampling, generation, known ? speculation.get() : nullptr, text));
     auto receive = [&](int64_t token) -> absl::StatusOr<bool> {
       answer.push_back(token);
       return true;

@@ -77,6 +77,26 @@ absl::StatusOr<std::unique_ptr<Session>> openLanguageSession(std::shared_ptr<con
   return session;
 }
 
+absl::StatusOr<std::vector<int64_t>> chooseStart(LanguageModel &model) {
+  std::vector<int64_t> start;
+  for (const std::vector<int64_t> &choice : model.session().module().manifest().generation.startTokens) {
+    int64_t best = choice.front();
+    if (choice.size() > 1 && !start.empty()) {
+      HONE_ASSIGN_OR_RETURN(io::Array logits, model.feed(start, /*logitsToKeep=*/1));
+      model.session().state().reset();
+      std::span<const float> row = lastRow(logits);
+      for (int64_t token : choice) {
+        if (token < 0 || token >= std::ssize(row))
+          return invalid("expected a text to begin with tokens of the vocabulary of ", row.size(), ", but got ", token);
+        if (row[static_cast<size_t>(token)] > row[static_cast<size_t>(best)])
+          best = token;
+      }
+    }
+    start.push_back(best);
+  }
+  return start;
+}
+
 absl::StatusOr<LanguageModel> LanguageModel::over(Session &session) {
   LanguageModel model(session);
   HONE_RETURN_IF_ERROR(model.checkSignature());

@@ -62,12 +62,17 @@ private:
   Session *memory;
 };
 
+/// What the artefact's decoder begins a text with, of which there is none yet: of a choice the token that the model finds likeliest after those
+/// before. The session has its context, and afterwards no tokens.
+absl::StatusOr<std::vector<int64_t>> chooseStart(LanguageModel &model);
+
 /// A session of the entry `forward` of a module. `threads` 0 leaves the number to OpenMP.
 absl::StatusOr<std::unique_ptr<Session>> openLanguageSession(std::shared_ptr<const Module> module, int threads = 0);
 
 struct GenerationOptions {
   int64_t maximalNewTokens = 128;
-  std::vector<int64_t> endTokens;                  // generation ends after one of these
+  std::vector<int64_t> endTokens; // generation ends after one of these
+  io::TokenRules rules;
   int64_t prefillChunk = 512;                      // most prompt tokens fed at a time
   int64_t promptHeld = 0;                          // tokens of the prompt that the model has already; fewer than it has
   std::function<void(int64_t tokens)> onPromptFed; // called after every piece with the tokens fed so far, or empty

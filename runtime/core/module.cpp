@@ -379,9 +379,31 @@ static absl::StatusOr<const io::TensorInfo *> findContext(const io::EntryInfo &e
 
 absl::Status Session::checkContextName(std::string_view name) const { return findContext(*target.info, name).status(); }
 
+absl::Status Session::checkBeginning() const {
+  return memory.length() == 0
+             ? absl::OkStatus()
+             : invalid("cannot set context after ", memory.length(), " positions; reset the session first");
+}
+
+absl::Status Session::encode(std::span<const NamedTensor> inputs) {
+  HONE_RETURN_IF_ERROR(checkBeginning());
+  HONE_ASSIGN_OR_RETURN(const io::EntryInfo *encoder, owner->findEntryInfo(kEncoderEntry));
+  HONE_ASSIGN_OR_RETURN(std::vector<io::Array> outputs, call(kEncoderEntry, inputs));
+  std::map<std::string, Context> fresh;
+  Symbols symbols;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const std::string &name = encoder->outputs[i].name;
+    HONE_ASSIGN_OR_RETURN(const io::TensorInfo *info, findContext(*target.info, name));
+    HONE_RETURN_IF_ERROR(checkInput(*info, outputs[i].view(), symbols));
+    fresh.insert_or_assign(name, Context{std::move(outputs[i]), ++contextVersion});
+  }
+  fresh.merge(context);
+  context = std::move(fresh);
+  return absl::OkStatus();
+}
+
 absl::Status Session::setContext(std::span<const NamedTensor> inputs) {
-  if (memory.length() > 0)
-    return invalid("cannot set context after ", memory.length(), " positions; reset the session first");
+  HONE_RETURN_IF_ERROR(checkBeginning());
   std::map<std::string, Context> fresh;
   Symbols symbols;
   for (const NamedTensor &input : inputs) {

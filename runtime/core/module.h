@@ -17,6 +17,9 @@ namespace hone::rt {
 
 class Communicator;
 
+/// The entry that computes what the entry `forward` reads of an encoder.
+constexpr std::string_view kEncoderEntry = "encode";
+
 /// Immutable after loading; calls may run in parallel threads. Unloaded with the last pointer to it.
 class Module {
 public:
@@ -117,6 +120,10 @@ public:
   /// same names, and stay when the state is reset. After a failure nothing has changed.
   absl::Status setContext(std::span<const NamedTensor> inputs);
 
+  /// Computes the context with the entry `encode`, which has results of the names of context inputs, from an encoder's inputs. Fails where
+  /// the module has no such entry, and as setContext does; after a failure nothing has changed.
+  absl::Status encode(std::span<const NamedTensor> inputs);
+
   /// Another session of the same entry, with a copy of this one's state and context: two that begin alike read a prompt once. They share the
   /// memory of the positions that they have in common (State::forkFrom), and may be used by different threads.
   absl::StatusOr<std::unique_ptr<Session>> fork();
@@ -146,6 +153,7 @@ public:
 
 private:
   Session(std::shared_ptr<const Module> module, Module::Entry entry, std::unique_ptr<Memory> scratch);
+  absl::Status checkBeginning() const;
   absl::Status checkLengths(const io::EntryInfo &entry) const;
   absl::StatusOr<std::vector<io::Array>> run(const Module::Entry &entry, std::span<const NamedTensor> inputs,
                                              SampledToken *sampled);

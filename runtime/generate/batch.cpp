@@ -130,7 +130,8 @@ absl::Status Batch::readPrompts(Session &like, std::span<const std::vector<int64
   std::vector<std::unique_ptr<Session>> own;
   for (size_t i = 0; i < prompts.size(); ++i) {
     HONE_ASSIGN_OR_RETURN(sampling::Sampler sampler, sampling::Sampler::create(sampling));
-    texts.emplace_back(TextSampler(std::move(sampler), prompts[i]), drafts.empty() ? nullptr : drafts[i], options);
+    texts.emplace_back(TextSampler(std::move(sampler), prompts[i], options.rules, options.maximalNewTokens),
+                       drafts.empty() ? nullptr : drafts[i], options);
     HONE_ASSIGN_OR_RETURN(std::unique_ptr<Session> read, readPrompt(like, prompts[i], texts.back()));
     own.push_back(std::move(read));
     statistics.promptTokens += std::ssize(prompts[i]);

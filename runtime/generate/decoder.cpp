@@ -90,15 +90,17 @@ private:
 } // namespace
 
 absl::StatusOr<std::unique_ptr<Decoder>> createDecoder(LanguageModel &model, const sampling::SamplingOptions &options,
-                                                       Speculation *speculation, std::span<const int64_t> prompt) {
+                                                       const GenerationOptions &generation, Speculation *speculation,
+                                                       std::span<const int64_t> prompt) {
   HONE_ASSIGN_OR_RETURN(sampling::Sampler sampler, sampling::Sampler::create(options));
+  auto ofText = [&] { return TextSampler(std::move(sampler), prompt, generation.rules, generation.maximalNewTokens); };
   if (speculation && speculation->usesModel())
-    return createModelDecoder(TextSampler(std::move(sampler), prompt), *speculation, prompt);
+    return createModelDecoder(ofText(), *speculation, prompt);
   if (speculation)
-    return std::make_unique<SpeculativeDecoder>(TextSampler(std::move(sampler), prompt), *speculation, prompt);
+    return std::make_unique<SpeculativeDecoder>(ofText(), *speculation, prompt);
   std::optional<int64_t> vocabulary = model.vocabulary(); // memory of the device has its size
-  if (!model.session().isOnDevice() || !vocabulary)
-    return std::make_unique<HostDecoder>(TextSampler(std::move(sampler), prompt));
+  if (!model.session().isOnDevice() || !vocabulary || !generation.rules.isEmpty())
+    return std::make_unique<HostDecoder>(ofText());
   std::vector<int32_t> history(prompt.begin(), prompt.end());
   if (options.repetitionPenalty != 1)
     HONE_RETURN_IF_ERROR(sampling::checkHistory(history, *vocabulary));

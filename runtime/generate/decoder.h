@@ -12,12 +12,14 @@
 namespace hone::rt {
 
 /// Of texts that begin with `prompt`; tokens are sampled as hone/sampling/sampler.h says wherever it is done. On a device whose model fixes the size
-/// of its vocabulary, logits stay there, but not with speculation. `speculation` is of the same model and outlives the decoder, or is null.
+/// of its vocabulary, logits stay there, but not with speculation or rules for
+/// tokens. `speculation` is of the same model and outlives the decoder, or is null.
 /// Unless it has another rule of acceptance, each token is sampled from the model's logits, after a verified draft as without one. Fails for options
 /// out of their ranges. For one text at a time
 /// of a session.
 absl::StatusOr<std::unique_ptr<Decoder>> createDecoder(LanguageModel &model, const sampling::SamplingOptions &sampling,
-                                                       Speculation *speculation, std::span<const int64_t> prompt);
+                                                       const GenerationOptions &generation, Speculation *speculation,
+                                                       std::span<const int64_t> prompt);
 
 } // namespace hone::rt
 

@@ -6,26 +6,51 @@
 #include "generate/text_sampler.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace hone::rt {
 
-TextSampler::TextSampler(sampling::Sampler sampler, std::span<const int64_t> prompt) : sampler(std::move(sampler)) {
+TextSampler::TextSampler(sampling::Sampler sampler, std::span<const int64_t> prompt, const io::TokenRules &rules,
+                         int64_t most)
+    : sampler(std::move(sampler)), rules(rules), first(std::ssize(prompt)), last(first + most - 1) {
   for (int64_t token : prompt)
     history.push_back(static_cast<int32_t>(token));
 }
 
-absl::StatusOr<int64_t> TextSampler::sample(std::span<const float> logits) {
+/// The logits of the next token, minus infinity for those that it cannot be.
+std::span<const float> TextSampler::applyRules(std::span<const float> logits) {
+  if (rules.isEmpty())
+    return logits;
+  allowed.assign(logits.begin(), logits.end());
+  auto suppress = [&](std::span<const int64_t> tokens) {
+    for (int64_t token : tokens)
+      if (token >= 0 && token < std::ssize(allowed))
+        allowed[static_cast<size_t>(token)] = -INFINITY;
+  };
+  suppress(rules.never);
+  if (length() == first)
+    suppress(rules.notFirst);
+  if (length() == last && rules.last && *rules.last >= 0 && *rules.last < std::ssize(allowed)) {
+    std::ranges::fill(allowed, -INFINITY);
+    allowed[static_cast<size_t>(*rules.last)] = 0;
+  }
+  return allowed;
+}
+
+absl::StatusOr<int64_t> TextSampler::sample(std::span<const float> given) {
+  std::span<const float> logits = applyRules(given);
   HONE_ASSIGN_OR_RETURN(int32_t token, sampler.sample({logits.data(), logits.size()}, history));
   history.push_back(token);
   return token;
 }
 
-absl::Status TextSampler::draft(Acceptance rule, std::span<const float> logits, DraftedTokens &drafted) {
+absl::Status TextSampler::draft(Acceptance rule, std::span<const float> given, DraftedTokens &drafted) {
   if (rule != Acceptance::Exact) {
-    HONE_ASSIGN_OR_RETURN(int64_t token, sample(logits));
+    HONE_ASSIGN_OR_RETURN(int64_t token, sample(given));
     drafted.tokens.push_back(token);
     return absl::OkStatus();
   }
+  std::span<const float> logits = applyRules(given);
   HONE_ASSIGN_OR_RETURN(sampling::Distribution q, sampler.distribution({logits.data(), logits.size()}, history));
   int32_t token = sampling::drawFrom(q, sampler.draw());
   history.push_back(token);
@@ -34,16 +59,17 @@ absl::Status TextSampler::draft(Acceptance rule, std::span<const float> logits, 
   return absl::OkStatus();
 }
 
-absl::StatusOr<sampling::Choice> TextSampler::choose(Acceptance rule, std::span<const float> logits,
+absl::StatusOr<sampling::Choice> TextSampler::choose(Acceptance rule, std::span<const float> given,
                                                      const DraftedTokens &drafted, std::span<const int64_t> children) {
   std::vector<int32_t> here;
   for (int64_t child : children)
     here.push_back(static_cast<int32_t>(drafted.tokenOf(child)));
   if (rule == Acceptance::Identical) {
-    HONE_ASSIGN_OR_RETURN(int64_t token, sample(logits));
+    HONE_ASSIGN_OR_RETURN(int64_t token, sample(given));
     auto found = std::ranges::find(here, token);
     return sampling::Choice{static_cast<int32_t>(token), found == here.end() ? -1 : found - here.begin()};
   }
+  std::span<const float> logits = applyRules(given);
   HONE_ASSIGN_OR_RETURN(sampling::Distribution p, sampler.distribution({logits.data(), logits.size()}, history));
   auto draws = [this] { return sampler.draw(); };
   auto chosen = [&]() -> absl::StatusOr<sampling::Choice> {

@@ -6,6 +6,7 @@
 #ifndef HONE_RUNTIME_GENERATE_TEXT_SAMPLER_H
 #define HONE_RUNTIME_GENERATE_TEXT_SAMPLER_H
 
+#include "hone/io/generation.h"
 #include "hone/sampling/acceptance.h"
 #include "speculate/draft_tree.h"
 
@@ -34,7 +35,10 @@ struct Verdict {
 /// The sampler of one text, with the tokens so far. A copy draws what the original is going to draw.
 class TextSampler {
 public:
-  TextSampler(sampling::Sampler sampler, std::span<const int64_t> prompt);
+  TextSampler(sampling::Sampler sampler, std::span<const int64_t> prompt)
+      : TextSampler(std::move(sampler), prompt, {}, 0) {}
+  /// `rules` hold for the `most` tokens after the prompt.
+  TextSampler(sampling::Sampler sampler, std::span<const int64_t> prompt, const io::TokenRules &rules, int64_t most);
 
   /// Position of the next token.
   int64_t length() const { return static_cast<int64_t>(history.size()); }
@@ -58,8 +62,13 @@ private:
   absl::StatusOr<sampling::Choice> choose(Acceptance rule, std::span<const float> logits, const DraftedTokens &drafted,
                                           std::span<const int64_t> children);
 
+  std::span<const float> applyRules(std::span<const float> logits);
+
   sampling::Sampler sampler;
   std::vector<int32_t> history;
+  io::TokenRules rules;
+  int64_t first, last;        // positions of the first and the last new token
+  std::vector<float> allowed; // logits by the rules
 };
 
 } // namespace hone::rt

@@ -69,7 +69,7 @@ absl::StatusOr<GenerationStatistics> writeText(LanguageModel &model, const text:
                                                const PieceReceiver &receive) {
   HONE_ASSIGN_OR_RETURN(TextStream text, TextStream::create(tokenizer, options.stop));
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<Decoder> decoder,
-                        createDecoder(model, options.sampling, options.speculation, prompt));
+                        createDecoder(model, options.sampling, options.generation, options.speculation, prompt));
   bool isReceived = true;
   auto pass = [&](int64_t token) -> absl::StatusOr<bool> {
     HONE_ASSIGN_OR_RETURN(std::string piece, text.push(token));

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// manifest.json to structs and back.
+// manifest.json to structs.
 
 #include "hone/io/manifest.h"
 
@@ -14,7 +14,6 @@
 namespace hone::io {
 namespace {
 
-constexpr std::string_view kSchema = "hone-artefact";
 constexpr int64_t kMostRows = int64_t(1) << 60;
 constexpr uint64_t kMostManifestBytes = uint64_t(4) << 20; // of models with a thousand layers it has a tenth of that
 
@@ -52,6 +51,7 @@ public:
     if (const ParsedJson *tokenizer = member(document, "tokenizer"); tokenizer && !tokenizer->is_null())
       manifest.tokenizer = fileName(document, "tokenizer", "manifest");
     parseGeneration();
+    parseEmbedding();
     if (!status.ok())
       return status;
     return manifest;
@@ -59,8 +59,9 @@ public:
 
 private:
   absl::Status checkVersion() {
-    if (asString(member(document, "schema")) != kSchema)
-      return invalid(name, ": expected schema to be '", kSchema, "'; is this the manifest of a .hone artefact?");
+    if (asString(member(document, "schema")) != kManifestSchema)
+      return invalid(name, ": expected schema to be '", kManifestSchema,
+                     "'; is this the manifest of a .hone artefact?");
     std::optional<int64_t> version = asInteger(member(document, "version"));
     if (version != kManifestVersion)
       return invalid(name, ": unsupported artefact version ", version ? cat(*version) : "(none)",
@@ -266,20 +267,53 @@ private:
     return Dim::fixed(size && *size >= 0 ? *size : 0);
   }
 
+  void parseEmbedding() {
+    const ParsedJson *embedding = member(document, "embedding");
+    if (!embedding)
+      return;
+    manifest.mostEmbeddedTokens = asInteger(member(*embedding, "most_tokens"));
+    if (!manifest.mostEmbeddedTokens || *manifest.mostEmbeddedTokens < 1)
+      complain("embedding.most_tokens", "a number of tokens");
+  }
+
   void parseGeneration() {
     const ParsedJson *generation = member(document, "generation");
     if (!generation || generation->is_null())
       return;
-    if (const ParsedJson *begin = member(*generation, "bos"); begin && !begin->is_null()) {
-      manifest.beginToken = asInteger(begin);
-      if (!manifest.beginToken)
-        complain("generation.bos", "a token id");
-    }
-    for (const ParsedJson &id : list(*generation, "eos", "generation")) {
-      if (!asInteger(&id))
-        complain("generation.eos", "token ids");
-      manifest.endTokens.push_back(asInteger(&id).value_or(0));
-    }
+    GenerationInfo &info = manifest.generation;
+    info.beginToken = token(*generation, "bos");
+    info.endTokens = tokens(list(*generation, "eos", "generation"), "generation.eos");
+    if (member(*generation, "start"))
+      for (const ParsedJson &choice : list(*generation, "start", "generation"))
+        if (info.startTokens.push_back(tokens(choice, "generation.start")); info.startTokens.back().empty())
+          complain("generation.start", "lists of at least one token id");
+    for (auto [key, ids] :
+         {std::pair("suppress", &info.rules.never), std::pair("suppress_first", &info.rules.notFirst)})
+      if (const ParsedJson *given = member(*generation, key))
+        *ids = tokens(*given, cat("generation.", key));
+    info.rules.last = token(*generation, "last");
+  }
+
+  std::optional<int64_t> token(const ParsedJson &generation, const char *key) {
+    const ParsedJson *value = member(generation, key);
+    if (!value || value->is_null())
+      return std::nullopt;
+    if (!asInteger(value))
+      complain(cat("generation.", key), "a token id");
+    return asInteger(value);
+  }
+
+  std::vector<int64_t> tokens(const ParsedJson &ids, std::string_view where) {
+    std::vector<int64_t> found;
+    if (!ids.is_array())
+      complain(where, "a list of token ids");
+    else
+      for (const ParsedJson &id : ids) {
+        if (!asInteger(&id))
+          complain(where, "token ids");
+        found.push_back(asInteger(&id).value_or(0));
+      }
+    return found;
   }
 
   std::string text(const ParsedJson &object, const char *key, std::string_view where) {
@@ -330,51 +364,6 @@ private:
   Manifest manifest;
   absl::Status status;
 };
-
-Json shapeJson(const std::vector<Dim> &shape) {
-  Json list = Json::array();
-  for (const Dim &dim : shape)
-    list.push_back(dim.isFixed() ? Json(dim.size) : Json(dim.symbol));
-  return list;
-}
-
-Json tensorsJson(const std::vector<TensorInfo> &tensors, bool state) {
-  Json list = Json::array();
-  for (const TensorInfo &tensor : tensors) {
-    Json entry = {
-        {"name", tensor.name}, {"dtype", std::string(dtypeName(tensor.dtype))}, {"shape", shapeJson(tensor.shape)}};
-    if (state)
-      entry["append_axis"] = tensor.appendAxis ? Json(*tensor.appendAxis) : Json(nullptr);
-    if (!tensor.beginning.empty())
-      entry["beginning"] = tensor.beginning;
-    if (std::string_view layout = layoutName(tensor.layout); !layout.empty())
-      entry["layout"] = std::string(layout);
-    if (tensor.bits != 0)
-      entry["bits"] = tensor.bits;
-    if (tensor.isContext)
-      entry["context"] = true;
-    if (tensor.rows != 0)
-      entry["rows"] = tensor.rows;
-    if (tensor.rowOffset != 0)
-      entry["row_offset"] = tensor.rowOffset;
-    list.push_back(std::move(entry));
-  }
-  return list;
-}
-
-Json entryJson(const EntryInfo &entry) {
-  Json json = {{"name", entry.name},
-               {"inputs", tensorsJson(entry.inputs, false)},
-               {"outputs", tensorsJson(entry.outputs, false)}};
-  if (!entry.state.empty())
-    json["state"] = entry.state;
-  for (const LimitInfo &limit : entry.limits)
-    json["limits"].push_back(
-        {{"sizes", limit.sizes}, {"held", limit.countsHeld}, {"most", limit.most}, {"table", limit.table}});
-  if (entry.hasOwnLengths)
-    json["own_lengths"] = true;
-  return json;
-}
 
 } // namespace
 
@@ -440,47 +429,12 @@ absl::StatusOr<std::set<std::string>> listFiles(const std::string &path) {
   HONE_ASSIGN_OR_RETURN(MappedFile file, openManifest(path));
   HONE_ASSIGN_OR_RETURN(JsonDocument document, parseJson(file.text(), path));
   const ParsedJson *files = member(*document, "files");
-  if (asString(member(*document, "schema")) != kSchema || !files || !files->is_object())
+  if (asString(member(*document, "schema")) != kManifestSchema || !files || !files->is_object())
     return invalid(path, ": expected the manifest of a .hone artefact");
   std::set<std::string> names;
   for (const auto &[name, entry] : files->items())
     names.insert(name);
   return names;
-}
-
-std::string manifestText(const Manifest &manifest) {
-  Json document = {{"schema", std::string(kSchema)},
-                   {"version", kManifestVersion},
-                   {"hone", manifest.honeVersion},
-                   {"target", manifest.target},
-                   {"cpu", {{"name", manifest.cpuName}, {"features", manifest.cpuFeatures}}}};
-  if (!manifest.sanitizer.empty())
-    document["sanitizer"] = manifest.sanitizer;
-  if (const std::optional<DeviceInfo> &device = manifest.device)
-    document["device"] = {
-        {"chip", device->chip}, {"file", device->file}, {"kernels", device->kernels}, {"services", device->services}};
-  if (manifest.ranks > 1)
-    document["ranks"] = manifest.ranks;
-  document["files"] = Json::object();
-  for (const auto &[file, bytes] : manifest.fileBytes)
-    document["files"][file]["bytes"] = bytes;
-  for (const auto &[file, sum] : manifest.fileChecksums)
-    document["files"][file]["crc32"] = sum;
-  for (const StateInfo &state : manifest.states)
-    document["states"].push_back({{"name", state.name}, {"slots", tensorsJson(state.slots, true)}});
-  document["entries"] = Json::array();
-  for (const EntryInfo &entry : manifest.entries)
-    document["entries"].push_back(entryJson(entry));
-  document["kernels"] = manifest.kernels;
-  if (!manifest.gatheredWeights.empty())
-    document["gathered"] = manifest.gatheredWeights;
-  document["source"]["name"] = manifest.sourceName;
-  document["tokenizer"] = manifest.tokenizer.empty() ? Json(nullptr) : Json(manifest.tokenizer);
-  if (manifest.beginToken || !manifest.endTokens.empty()) {
-    document["generation"]["eos"] = manifest.endTokens;
-    document["generation"]["bos"] = manifest.beginToken ? Json(*manifest.beginToken) : Json(nullptr);
-  }
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 } // namespace hone::io

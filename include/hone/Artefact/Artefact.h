@@ -83,7 +83,8 @@ public:
   llvm::LogicalResult startWeights(mlir::ModuleOp module, int64_t ranks);
   /// Waits until the weights are written.
   llvm::LogicalResult finishWeights() { return weights->finish(); }
-  llvm::LogicalResult copyTokenizer(llvm::StringRef file);
+  /// Of a tokenizer.json, or the source.spm of a Marian model, which has vocab.json beside it.
+  llvm::LogicalResult addTokenizer(llvm::StringRef file);
   std::string getFile(llvm::StringRef name) const;
   /// Gives the program in `module` its signature: what it relies on of `manifest`, and of the weights, which are started.
   llvm::LogicalResult signProgram(mlir::ModuleOp module, const io::Manifest &manifest) const;

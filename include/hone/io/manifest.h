@@ -7,6 +7,7 @@
 #define HONE_IO_MANIFEST_H
 
 #include "hone/io/dtype.h"
+#include "hone/io/generation.h"
 #include "hone/io/status.h"
 
 #include <map>
@@ -15,6 +16,7 @@
 
 namespace hone::io {
 
+constexpr std::string_view kManifestSchema = "hone-artefact";
 constexpr int64_t kManifestVersion = 3;
 
 /// Most processes that run one artefact together.
@@ -107,8 +109,8 @@ struct Manifest {
   std::vector<std::string> gatheredWeights;
   std::string sourceName;
   std::string tokenizer; // file in the folder, or empty
-  std::vector<int64_t> endTokens;
-  std::optional<int64_t> beginToken;
+  GenerationInfo generation;
+  std::optional<int64_t> mostEmbeddedTokens; // that a text is cut to for the entry `embed`
 
   const EntryInfo *entry(std::string_view name) const;
   const StateInfo *state(std::string_view name) const;

@@ -129,6 +129,10 @@ HONE_API void hone_session_close(hone_session *session);
 HONE_API hone_status hone_session_set_context(hone_session *session, const hone_named_tensor *inputs,
                                               size_t input_count);
 
+/// Likewise, of an artefact with an encoder (`hone compile --encoder`): computes these inputs from those of the encoder, by its names. The tokens
+/// that the decoder then begins with are those of an empty prompt of hone_session_generate. HONE_INVALID without an encoder.
+HONE_API hone_status hone_session_encode(hone_session *session, const hone_named_tensor *inputs, size_t input_count);
+
 /// Appends to the state and returns outputs. Context need not be among the inputs. After a failure the state is as it was before.
 /// HONE_INVALID, before anything is computed, where the session would have more positions than the model has rows for.
 HONE_API hone_status hone_session_forward(hone_session *session, const hone_named_tensor *inputs, size_t input_count,
@@ -251,7 +255,8 @@ HONE_API void hone_generation_options_init(hone_generation_options *options);
 /// string may have begun. Text that was held back comes with token -1 at the end. Nonzero ends the generation.
 typedef int (*hone_token_callback)(void *user, int64_t token, const char *text, size_t bytes);
 
-/// Feeds the tokens of `prompt` to the session (one sequence) and writes on. `options` and `callback` may be null. `text`
+/// Feeds the tokens of `prompt` to the session (one sequence) and writes on; an empty prompt of a session without positions is what the
+/// decoder of an encoder begins with. `options` and `callback` may be null. `text`
 /// is "" for an artefact without a tokenizer. Where the model has no more positions the tokens until there have been received, and
 /// HONE_INVALID is returned; nothing is computed for a prompt that is too long.
 HONE_API hone_status hone_session_generate(hone_session *session, const int64_t *prompt, size_t prompt_count,

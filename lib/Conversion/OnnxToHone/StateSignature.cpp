@@ -246,29 +246,59 @@ static void inlineRegion(Operation *op, Region &region) {
   op->erase();
 }
 
-func::FuncOp specializeToPast(func::FuncOp main) {
-  auto isFlag = [](BlockArgument argument) {
+/// A boolean input of one element that alone decides `If`s, or null.
+static BlockArgument findFlag(func::FuncOp function) {
+  for (BlockArgument argument : function.getArguments()) {
     auto type = getRankedType(argument);
-    return type && type.getElementType().isInteger(1) &&
-           (type.getRank() == 0 || (type.getRank() == 1 && type.getDimSize(0) == 1)) && !findSwitched(argument).empty();
-  };
-  auto flag = llvm::find_if(main.getArguments(), isFlag);
-  if (flag == main.getArguments().end() || hasPast(main))
-    return {};
-  for (unsigned branch : {0u, 1u}) { // taken where the flag is true, where it is false
-    OpBuilder b(main);
-    auto copy = cast<func::FuncOp>(b.clone(*main));
-    copy.setPrivate();
-    for (Operation *op : findSwitched(copy.getArgument(flag->getArgNumber())))
-      if (op->getNumRegions() == 2 && llvm::hasSingleElement(op->getRegion(branch)))
-        inlineRegion(op, op->getRegion(branch));
-    inferShapes(copy);
-    eraseDead(copy);
-    if (hasPast(copy))
-      return copy;
-    copy.erase();
+    bool isFlag = type && type.getElementType().isInteger(1) &&
+                  (type.getRank() == 0 || (type.getRank() == 1 && type.getDimSize(0) == 1));
+    if (isFlag && !findSwitched(argument).empty())
+      return argument;
   }
   return {};
+}
+
+/// Takes one branch of each `If` that `flag` decides: that number 0 where it is true, 1 where it is false.
+static void takeBranch(func::FuncOp function, BlockArgument flag, unsigned branch) {
+  for (Operation *op : findSwitched(flag))
+    if (op->getNumRegions() == 2 && llvm::hasSingleElement(op->getRegion(branch)))
+      inlineRegion(op, op->getRegion(branch));
+  inferShapes(function);
+  eraseDead(function);
+}
+
+/// The branches of a merged decoder as functions of their own, private copies of `main`: with a past first; null for any other function.
+static std::pair<func::FuncOp, func::FuncOp> splitMerged(func::FuncOp main) {
+  BlockArgument flag = findFlag(main);
+  if (!flag || hasPast(main))
+    return {};
+  func::FuncOp copies[2];
+  for (unsigned branch : {0u, 1u}) {
+    OpBuilder b(main);
+    copies[branch] = cast<func::FuncOp>(b.clone(*main));
+    copies[branch].setPrivate();
+    takeBranch(copies[branch], copies[branch].getArgument(flag.getArgNumber()), branch);
+  }
+  for (unsigned branch : {0u, 1u})
+    if (hasPast(copies[branch]))
+      return {copies[branch], copies[1 - branch]};
+  copies[0].erase();
+  copies[1].erase();
+  return {};
+}
+
+func::FuncOp specializeToPast(func::FuncOp main) {
+  auto [past, other] = splitMerged(main);
+  if (other)
+    other.erase();
+  return past;
+}
+
+func::FuncOp specializeToNoPast(func::FuncOp main) {
+  auto [past, other] = splitMerged(main);
+  if (past)
+    past.erase();
+  return other;
 }
 
 } // namespace hone::raising

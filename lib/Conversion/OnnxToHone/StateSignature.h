@@ -46,6 +46,9 @@ std::optional<Signature> readSignature(mlir::func::FuncOp function);
 /// `main` with the branch that extends a past in place of the `If`. Null for any other function.
 mlir::func::FuncOp specializeToPast(mlir::func::FuncOp main);
 
+/// Likewise, with the other branch.
+mlir::func::FuncOp specializeToNoPast(mlir::func::FuncOp main);
+
 /// Refines the types of the function's values by their symbolic shapes; the number that changed.
 unsigned inferShapes(mlir::func::FuncOp function);
 

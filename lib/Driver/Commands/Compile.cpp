@@ -22,11 +22,14 @@ struct CompileCommandOptions {
     compile.compression.pruning.declareOutputs(set);
     compile.storage.declare(set);
     compile.state.declare(set, compile.target);
+    compile.encoder.declare(set, compile.phases);
+    compile.pooling.declare(set);
     compile.draft.declare(set, compile.target, compile.outputs, compile.phases);
     compile.attention.declare(set, compile.target);
     compile.speculation.declare(set, compile.target);
     compile.gradients.declare(set, compile.target, compile.phases);
     compile.outputs.declare(set);
+    compile.outputs.declareGeneration(set);
     compile.phases.declare(set);
     compile.reading.declare(set);
     report.declare(set);
@@ -59,7 +62,7 @@ static int runCompile(CompileCommandOptions &options) {
   CompileOptions &compile = options.compile;
   if (compile.outputs.path.empty() && compile.phases.stopAfter.empty())
     compile.outputs.path = nameArtefact(compile.input);
-  if (failed(findModel(compile.input, compile.outputs.tokenizer)))
+  if (failed(findFiles(compile)))
     return 1;
   compile.reading.limitProcess();
   options.progress.apply();

@@ -14,15 +14,23 @@ namespace hone {
 struct OutputOptions {
   std::string path;                // the artefact's folder, or a file
   std::string tokenizer;           // tokenizer.json to ship, or empty
+  std::string generationConfig;    // generation_config.json, or empty
+  std::string modelConfig;         // config.json, for what that does not say, or empty
   std::string saveIr;              // folder for the IR after every phase, or empty
   std::string remarks;             // YAML file for the remarks of all passes, or empty
   std::vector<std::string> others; // that the command writes beside these
 
   void declare(OptionSet &set) {
     set.add("o", path, "MODEL.hone", "Folder of the artefact (default: the model's name with .hone)");
-    set.add("tokenizer", tokenizer, "FILE", "tokenizer.json to ship in the artefact");
+    set.add("tokenizer", tokenizer, "FILE",
+            "tokenizer.json to ship in the artefact, or source.spm of a Marian model, beside vocab.json");
     set.add("save-ir", saveIr, "DIR", "Write the IR after every phase into DIR");
     declareRemarks(set);
+  }
+
+  void declareGeneration(OptionSet &set) {
+    set.add("generation-config", generationConfig, "FILE",
+            "generation_config.json: tokens that texts begin and end with (default: that of FOLDER)");
   }
 
   void declareRemarks(OptionSet &set) {

@@ -123,6 +123,29 @@ func.func @cut_table(%x: tensor<?x?x4xf32> {onnx.dims = ["batch", "sequence", ""
 
 // -----
 
+// Positions that are repeated for each sequence of a batch.
+// CHECK-LABEL: func.func @repeated_positions
+// CHECK-SAME: hone.limits = [{most = 9 : i64, sizes = ["sequence"], table = "table"}]
+hone.param @table : tensor<9x4xf32> = dense<1.0> : tensor<9x4xf32>
+func.func @repeated_positions(%x: tensor<?x?xi64> {onnx.dims = ["batch", "sequence"]}) -> tensor<?x?x4xf32> {
+  %table = hone.get_param @table : tensor<9x4xf32>
+  %zero = "onnx.Constant"() {value = dense<0> : tensor<i64>} : () -> tensor<i64>
+  %one = "onnx.Constant"() {value = dense<1> : tensor<i64>} : () -> tensor<i64>
+  %ones = "onnx.Constant"() {value = dense<1> : tensor<1xi64>} : () -> tensor<1xi64>
+  %axis = "onnx.Constant"() {value = dense<0> : tensor<1xi64>} : () -> tensor<1xi64>
+  %shape = "onnx.Shape"(%x) : (tensor<?x?xi64>) -> tensor<2xi64>
+  %batch = "onnx.Gather"(%shape, %axis) {axis = 0 : i64} : (tensor<2xi64>, tensor<1xi64>) -> tensor<1xi64>
+  %length = "onnx.Gather"(%shape, %one) {axis = 0 : i64} : (tensor<2xi64>, tensor<i64>) -> tensor<i64>
+  %positions = "onnx.Range"(%zero, %length, %one) : (tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<?xi64>
+  %row = "onnx.Unsqueeze"(%positions, %axis) : (tensor<?xi64>, tensor<1xi64>) -> tensor<1x?xi64>
+  %repeats = "onnx.Concat"(%batch, %ones) {axis = 0 : i64} : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
+  %all = "onnx.Tile"(%row, %repeats) : (tensor<1x?xi64>, tensor<2xi64>) -> tensor<?x?xi64>
+  %rows = "onnx.Gather"(%table, %all) {axis = 0 : i64} : (tensor<9x4xf32>, tensor<?x?xi64>) -> tensor<?x?x4xf32>
+  return %rows : tensor<?x?x4xf32>
+}
+
+// -----
+
 // What is cut short has a meaning where nothing else of that size meets it, and where one row is left.
 // CHECK-LABEL: func.func @cut_short
 // CHECK-NOT: hone.limits

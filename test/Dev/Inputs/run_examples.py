@@ -15,6 +15,7 @@ import subprocess
 import sys
 
 import numpy as np
+from tokenizers import Tokenizer, models
 
 GPU = "needs a GPU" if not shutil.which("nvidia-smi") else None
 LEFT_OUT = {
@@ -33,6 +34,28 @@ LEFT_OUT = {
 TIMEOUT_SECONDS = 300
 
 
+def prepare_encoder_decoders(inputs, pieces, folder):
+    for kind, name in (("marian", "opus-mt-de-en"), ("whisper", "whisper-tiny")):
+        shutil.copytree(inputs / kind, folder / name)
+    for path in (inputs / "marian").glob("*.onnx"):
+        shutil.copy(path, folder)
+    for file, part in zip(("source.spm", "vocab.json"), pieces.read_bytes().rsplit(b"\0", 1)):
+        (folder / "opus-mt-de-en" / file).write_bytes(part)
+    np.savez(folder / "features.npz", input_features=np.zeros((1, 8, 3000), np.float32))
+
+
+def prepare_sentence_encoder(model, folder):
+    shutil.copy(model, folder / "bert.onnx")
+    encoder = folder / "all-MiniLM-L6-v2"
+    (encoder / "1_Pooling").mkdir(parents=True)
+    shutil.copy(model, encoder)
+    modules = [{"type": f"sentence_transformers.models.{kind}", "path": path} for kind, path in (("Transformer", ""), ("Pooling", "1_Pooling"))]
+    (encoder / "modules.json").write_text(json.dumps(modules))
+    (encoder / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_mean_tokens": True}))
+    Tokenizer(models.WordLevel({"[UNK]": 0, "text": 1}, unk_token="[UNK]")).save(str(encoder / "tokenizer.json"))
+    (folder / "lines.txt").write_text("text\nother\n")
+
+
 def prepare(source, folder):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -48,7 +71,9 @@ def prepare(source, folder):
     np.save(folder / "prompts.npy", np.random.default_rng(3).integers(2, 2048, (3, 32)).astype(np.int32))
     shutil.copytree(source / "test" / "differential", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(source / "docs" / "compression", folder / "docs")
+    prepare_encoder_decoders(source / "test" / "Driver" / "Inputs" / "encoder-decoders", source / "test" / "fuzz" / "corpus" / "marian" / "pieces", folder)
     encoder = source / "test" / "models" / "bert.optimum"
+    prepare_sentence_encoder(encoder / "model.onnx", folder)
     subprocess.run(["hone", "compile", encoder / "model.onnx", "-o", folder / "encoder.hone", "--quiet"], check=True)
     with np.load(encoder / "model.npz") as arrays:
         for file, part in (("in.npz", "case0/in/"), ("expected.npz", "case0/out/")):

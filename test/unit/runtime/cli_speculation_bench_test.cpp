@@ -107,7 +107,7 @@ TEST_F(CliSpeculationBench, ADraftModelAndSampling) {
 TEST_F(CliSpeculationBench, AnswersEndWhereATextEnds) {
   io::Manifest manifest = toyManifest();
   manifest.tokenizer = "tokenizer.json";
-  manifest.endTokens = {1};
+  manifest.generation.endTokens = {1};
   std::string json = *io::readFile(model + "/tokenizer.json");
   writeArtefact(model, HONE_TEST_PROGRAM, manifest);
   ASSERT_EQ(messageOf(io::writeFile(model + "/tokenizer.json", json)), "OK");

@@ -59,7 +59,7 @@ inline Written write(Model &model, const Tokens &prompt, const rt::SpeculationOp
       return written;
     drafts = *std::move(created);
   }
-  auto decoder = rt::createDecoder(*model.model, sampling, drafts.get(), prompt);
+  auto decoder = rt::createDecoder(*model.model, sampling, {}, drafts.get(), prompt);
   written.message = messageOf(decoder);
   if (!decoder.ok())
     return written;

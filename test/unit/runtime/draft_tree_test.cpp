@@ -230,7 +230,7 @@ protected:
     }
     rt::GenerationOptions options;
     options.maximalNewTokens = 60;
-    auto decoder = *rt::createDecoder(*model.model, sampling, speculation.get(), prompt);
+    auto decoder = *rt::createDecoder(*model.model, sampling, {}, speculation.get(), prompt);
     auto written = rt::generate(*model.model, prompt, options, *decoder, [&](int64_t token) -> absl::StatusOr<bool> {
       tokens.push_back(token);
       return true;

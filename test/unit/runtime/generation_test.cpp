@@ -48,7 +48,7 @@ protected:
         return written;
       speculation = *std::move(created);
     }
-    auto decoder = rt::createDecoder(model, sampling, speculation.get(), prompt);
+    auto decoder = rt::createDecoder(model, sampling, options, speculation.get(), prompt);
     written.message = messageOf(decoder);
     if (!decoder.ok())
       return written;
@@ -148,6 +148,41 @@ TEST_F(Generation, BatchesWriteWhatEachPromptGivesAlone) {
       EXPECT_EQ(written->tokens[i], writeText(prompts[i], kNone, sampling, options).tokens) << "text " << i;
   }
   EXPECT_EQ(session->state().length(), 0);
+}
+
+TEST_F(Generation, FollowsTheRulesOfTokens) {
+  io::Manifest manifest = toyManifest();
+  manifest.entries[1].hasOwnLengths = true;
+  write(manifest);
+  auto session = *rt::openLanguageSession(*rt::Module::load(folder));
+  std::mt19937 random(12);
+  int kept = 0, changed = 0;
+  for (int trial = 0; trial < 60; ++trial) {
+    Tokens prompt(1 + random() % 12);
+    for (int64_t &token : prompt)
+      token = static_cast<int64_t>(random() % 8);
+    sampling::SamplingOptions sampling;
+    sampling.temperature = trial % 2 ? 0.9 : 0;
+    rt::GenerationOptions options;
+    options.maximalNewTokens = 1 + static_cast<int64_t>(random() % 30);
+    Tokens free = writeText(prompt, kNone, sampling, options).tokens;
+    auto rare = static_cast<int64_t>(random() % 8);
+    options.rules = {
+        {rare, 1 << 20}, {free.front()}, (rare + 1) % 8}; // a token outside of the vocabulary is none that comes
+    Written plain = writeText(prompt, kNone, sampling, options);
+    ASSERT_EQ(std::ssize(plain.tokens), options.maximalNewTokens);
+    EXPECT_EQ(plain.tokens.back(), (rare + 1) % 8);
+    EXPECT_EQ(std::ranges::count(plain.tokens, rare), 0);
+    if (options.maximalNewTokens > 1) {
+      EXPECT_NE(plain.tokens.front(), free.front());
+    }
+    (plain.tokens == free ? kept : changed)++;
+    expectSame(writeText(prompt, kAutomaton, sampling, options), plain);
+    auto batch = rt::generateBatch(*session, std::vector<Tokens>{prompt, prompt}, options, sampling, {});
+    ASSERT_EQ(messageOf(batch), "OK");
+    EXPECT_EQ(batch->tokens[1], plain.tokens);
+  }
+  EXPECT_GT(changed, kept);
 }
 
 TEST_F(Generation, BatchesThatCannotBeAreRefused) {

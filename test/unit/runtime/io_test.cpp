@@ -346,6 +346,30 @@ TEST(Manifests, KeepTheDevice) {
   EXPECT_EQ(back->device, manifest.device);
 }
 
+TEST(Manifests, KeepHowTextsBeginAndEnd) {
+  io::Manifest manifest = toyManifest();
+  io::GenerationInfo &info = manifest.generation;
+  info = {{7, 3}, 1, {{5}, {2, 4}, {6}}, {{0, 2}, {3}, 7}};
+  auto back = io::parseManifest(io::manifestText(manifest), "manifest.json");
+  ASSERT_TRUE(back.ok()) << messageOf(back);
+  EXPECT_EQ(back->generation.endTokens, info.endTokens);
+  EXPECT_EQ(back->generation.beginToken, info.beginToken);
+  EXPECT_EQ(back->generation.startTokens, info.startTokens);
+  EXPECT_EQ(back->generation.rules.never, info.rules.never);
+  EXPECT_EQ(back->generation.rules.notFirst, info.rules.notFirst);
+  EXPECT_EQ(back->generation.rules.last, info.rules.last);
+  EXPECT_EQ(back->mostEmbeddedTokens, std::nullopt);
+  manifest.mostEmbeddedTokens = 256;
+  EXPECT_EQ(io::parseManifest(io::manifestText(manifest), "manifest.json")->mostEmbeddedTokens, 256);
+  manifest.mostEmbeddedTokens = 0;
+  EXPECT_EQ(messageOf(io::parseManifest(io::manifestText(manifest), "m.json")),
+            "m.json: expected embedding.most_tokens to be a number of tokens");
+  manifest.mostEmbeddedTokens = std::nullopt;
+  info.startTokens = {{5}, {}};
+  EXPECT_EQ(messageOf(io::parseManifest(io::manifestText(manifest), "m.json")),
+            "m.json: expected generation.start to be lists of at least one token id");
+}
+
 TEST(Manifests, KeepTheNumberOfRanks) {
   io::Manifest manifest = toyManifest();
   EXPECT_EQ(io::parseManifest(io::manifestText(manifest), "manifest.json")->ranks, 1);

@@ -74,7 +74,7 @@ inline io::Manifest toyManifest() {
   manifest.cpuName = "x86-64-v2";
   manifest.cpuFeatures = {"sse4.2", "popcnt"};
   manifest.sourceName = "toy.onnx";
-  manifest.endTokens = {7};
+  manifest.generation.endTokens = {7};
   io::EntryInfo main, forward, count;
   main.name = "main";
   main.inputs = {{"x", HONE_F32, {batch, Dim::fixed(3)}, {}}, {"y", HONE_F32, {batch, Dim::fixed(3)}, {}}};
