@@ -3,7 +3,7 @@
 """Texts of encoder-decoders, against onnxruntime with the same files: the encoder once, the decoder without a past, then the one with a past.
 
 A case is MODEL.FORM: the decoders of `merged` are one file, those of `split` two. Texts are greedy; where two tokens are likely alike, either
-may come. The same through the C interface.
+may come. The same through the C interface, and for `cuda` on the emulated GPU.
 """
 
 import ctypes
@@ -33,8 +33,10 @@ def folders():
 
 
 def cases():
-    return [(f"{name}.{form}", (folder, form)) for name, folder in folders().items() for form, files in FORMS.items()
-            if all((folder / f"{file}.onnx").exists() for file in files)]
+    found = [(f"{name}.{form}", (folder, form, [])) for name, folder in folders().items() for form, files in FORMS.items()
+             if all((folder / f"{file}.onnx").exists() for file in files)]
+    cuda = ["--target=cuda", "--chip=sm_90"]
+    return found + [(f"{name}.cuda", (folder, form, cuda)) for name, (folder, form, _) in found if name == "marian.merged"]
 
 
 class Reference:
@@ -119,7 +121,7 @@ def write_by_c(library, artefact, inputs, start):
 
 
 def check(case, build):
-    source, form = case
+    source, form, flags = case
     tools = build / "bin"
     reference = Reference(source, form)
     random = np.random.default_rng(5)
@@ -129,7 +131,7 @@ def check(case, build):
         for file in ("encoder_model", *FORMS[form]):
             shutil.copy(source / f"{file}.onnx", folder / "model")
         artefact = folder / "model.hone"
-        suite.run_tool([tools / "hone", "compile", folder / "model", "-o", artefact])
+        suite.run_tool([tools / "hone", "compile", folder / "model", *flags, "-o", artefact])
         for length in LENGTHS:
             inputs, start = reference.inputs(length, random), [3, 1]
             expected = reference.write(inputs, start)
@@ -143,6 +145,8 @@ def check(case, build):
 
 def main():
     options = suite.parser(__doc__).parse_args()
+    # For this process, whose loader has read the paths of libraries long ago, and for those that it starts.
+    ctypes.CDLL(suite.use_emulated_driver(options.build) / "libcuda.so.1")
     chosen = [case for case in cases() if options.only in case[0]]
     return suite.run_all(chosen, lambda case: check(case, options.build), options.jobs)
 
