@@ -87,6 +87,11 @@ static bool exportAttribute(StringRef name, Attribute attr, AttributeProto &prot
     proto.set_type(AttributeProto::INTS);
     for (int64_t value : values.asArrayRef())
       proto.add_ints(value);
+  } else if (auto values = dyn_cast<ArrayAttr>(attr);
+             values && llvm::all_of(values, [](Attribute value) { return isa<StringAttr>(value); })) {
+    proto.set_type(AttributeProto::STRINGS);
+    for (Attribute value : values)
+      proto.add_strings(cast<StringAttr>(value).getValue().str());
   } else {
     return false;
   }

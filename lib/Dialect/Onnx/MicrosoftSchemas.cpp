@@ -365,6 +365,7 @@ void registerMicrosoftSchemas() {
        {makeLinearAttention, makeLinearQuantization, makeAttentionFunctions, makeCausalConvFunctions,
         makeEmbeddingFunctions, makeFusedFunctions, makeNormFunctions, makeQuantizedFunctions, makeQuantizedProducts})
     registerAll(family());
+  registerMachineLearningFunctions();
 }
 
 } // namespace hone::onnxir

@@ -91,6 +91,11 @@ std::vector<float> FunctionBody::reals(const char *attribute) const {
   return {value.floats().begin(), value.floats().end()};
 }
 
+std::vector<std::string> FunctionBody::texts(const char *attribute) const {
+  AttributeProto value = getAttribute(context, schema, attribute);
+  return {value.strings().begin(), value.strings().end()};
+}
+
 int32_t FunctionBody::element(int input) const {
   const TypeProto *type = context.getInputType(input);
   if (!type || type->tensor_type().elem_type() == TensorProto::UNDEFINED)
@@ -211,11 +216,12 @@ OpSchema withFunction(OpSchema schema, FunctionMaker make) {
     return body.finish();
   };
   schema.SetContextDependentFunctionBodyBuilder(build);
-  std::string name = schema.Name();
-  schema.TypeAndShapeInferenceFunction([build, name](InferenceContext &context) {
+  std::string name = schema.Name(), domain = schema.domain();
+  int version = schema.since_version();
+  schema.TypeAndShapeInferenceFunction([build, name, domain, version](InferenceContext &context) {
     FunctionProto function;
     try {
-      build(InferredNode(context), *::onnx::OpSchemaRegistry::Schema(name, 1, kMicrosoft), function);
+      build(InferredNode(context), *::onnx::OpSchemaRegistry::Schema(name, version, domain), function);
     } catch (const UnsupportedForm &) {
       return; // said where the node is expanded
     }

@@ -47,6 +47,7 @@ public:
   bool hasAttribute(const char *attribute) const { return context.getAttribute(attribute) != nullptr; }
   std::vector<int64_t> integers(const char *attribute) const;
   std::vector<float> reals(const char *attribute) const;
+  std::vector<std::string> texts(const char *attribute) const;
   /// TensorProto::DataType of an input; thrown where the file leaves it open.
   int32_t element(int input) const;
   std::optional<int64_t> rank(int input) const;
@@ -64,8 +65,9 @@ public:
   }
   /// Gives the last node an attribute of this node under the same name, where it has it.
   void copy(std::initializer_list<const char *> attributes);
-  /// Constants of integers: of one dimension, and of none.
+  /// Constants: of one dimension, and of none.
   void constant(const std::string &name, const std::vector<int64_t> &values) { builder.Const(name, values); }
+  void row(const std::string &name, const std::vector<float> &values) { builder.Const(name, values); }
   void single(const std::string &name, int64_t value) { builder.Const(name, value); }
   /// A scalar of element type `type`.
   void scalar(const std::string &name, float value, int32_t type);
@@ -103,6 +105,9 @@ std::vector<::onnx::OpSchema> makeFusedFunctions();
 std::vector<::onnx::OpSchema> makeNormFunctions();
 std::vector<::onnx::OpSchema> makeQuantizedFunctions();
 std::vector<::onnx::OpSchema> makeQuantizedProducts();
+
+/// Gives operators of ai.onnx.ml, which libonnx registers, functions.
+void registerMachineLearningFunctions();
 
 } // namespace hone::onnxir
 

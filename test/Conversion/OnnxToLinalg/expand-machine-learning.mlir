@@ -1,0 +1,50 @@
+// Operators of ai.onnx.ml as nodes of other operators.
+//
+// RUN: hone-opt %s --hone-expand-onnx-functions=domain=ai.onnx.ml | FileCheck %s -enable-var-scope
+
+module attributes {onnx.opsets = {ai.onnx = 13 : i64, ai.onnx.ml = 1 : i64}} {
+
+// CHECK-LABEL: @scaler
+// CHECK: onnx.Sub
+// CHECK: onnx.Mul
+func.func @scaler(%x: tensor<?x2xf32>) -> tensor<?x2xf32> {
+  %0 = "onnx.ai.onnx.ml.Scaler"(%x) {offset = array<f32: 1.0, 2.0>, scale = array<f32: 0.5, 0.25>} : (tensor<?x2xf32>) -> tensor<?x2xf32>
+  return %0 : tensor<?x2xf32>
+}
+
+// CHECK-LABEL: @normalizer
+// CHECK: "onnx.LpNormalization"({{.*}}) {axis = -1 : i64, p = 1 : i64}
+func.func @normalizer(%x: tensor<?x2xf32>) -> tensor<?x2xf32> {
+  %0 = "onnx.ai.onnx.ml.Normalizer"(%x) {norm = "L1"} : (tensor<?x2xf32>) -> tensor<?x2xf32>
+  return %0 : tensor<?x2xf32>
+}
+
+// CHECK-LABEL: @columns
+// CHECK: "onnx.Gather"(%arg0, %{{.*}}) {axis = -1 : i64}
+func.func @columns(%x: tensor<?x8xf32>, %y: tensor<1x3xi64>) -> tensor<?x3xf32> {
+  %0 = "onnx.ai.onnx.ml.ArrayFeatureExtractor"(%x, %y) : (tensor<?x8xf32>, tensor<1x3xi64>) -> tensor<?x3xf32>
+  return %0 : tensor<?x3xf32>
+}
+
+// CHECK-LABEL: @classifier
+// CHECK: %[[SCORES:.*]] = "onnx.Gemm"
+// CHECK: %[[BEST:.*]] = "onnx.ArgMax"(%[[SCORES]])
+// CHECK: %[[LABEL:.*]] = "onnx.Gather"(%{{.*}}, %[[BEST]])
+// CHECK: %[[SHARES:.*]] = "onnx.Softmax"(%[[SCORES]])
+// CHECK: return %{{.*}}, %[[SHARES]]
+func.func @classifier(%x: tensor<?x2xf32>) -> (tensor<?xi64>, tensor<?x3xf32>) {
+  %0:2 = "onnx.ai.onnx.ml.LinearClassifier"(%x) {classlabels_ints = array<i64: 4, 5, 6>, coefficients = array<f32: 1.0, 2.0, 3.0, 4.0, 5.0, 6.0>, intercepts = array<f32: 0.0, 1.0, 2.0>, post_transform = "SOFTMAX"} : (tensor<?x2xf32>) -> (tensor<?xi64>, tensor<?x3xf32>)
+  return %0#0, %0#1 : tensor<?xi64>, tensor<?x3xf32>
+}
+
+// A stump: one comparison for each row, and the sum of what its leaf gives.
+// CHECK-LABEL: @tree
+// CHECK-COUNT-1: onnx.GatherElements
+// CHECK: onnx.LessOrEqual
+// CHECK-NOT: onnx.GatherElements
+// CHECK: onnx.MatMul
+func.func @tree(%x: tensor<?x2xf32>) -> tensor<?x1xf32> {
+  %0 = "onnx.ai.onnx.ml.TreeEnsembleRegressor"(%x) {n_targets = 1 : i64, nodes_treeids = array<i64: 0, 0, 0>, nodes_nodeids = array<i64: 0, 1, 2>, nodes_featureids = array<i64: 1, 0, 0>, nodes_values = array<f32: 0.5, 0.0, 0.0>, nodes_modes = ["BRANCH_LEQ", "LEAF", "LEAF"], nodes_truenodeids = array<i64: 1, 0, 0>, nodes_falsenodeids = array<i64: 2, 0, 0>, target_treeids = array<i64: 0, 0>, target_nodeids = array<i64: 1, 2>, target_ids = array<i64: 0, 0>, target_weights = array<f32: 3.0, 4.0>} : (tensor<?x2xf32>) -> tensor<?x1xf32>
+  return %0 : tensor<?x1xf32>
+}
+}
