@@ -343,6 +343,7 @@ const Expression *ElementEvaluator::evaluate() {
   static const llvm::StringMap<Rule> rules = {{"Constant", &ElementEvaluator::constantNode},
                                               {"ConstantOfShape", &ElementEvaluator::constantOfShape},
                                               {"Cast", &ElementEvaluator::cast},
+                                              {"CastLike", &ElementEvaluator::cast},
                                               {"Shape", &ElementEvaluator::shapeNode},
                                               {"Size", &ElementEvaluator::sizeNode},
                                               {"Range", &ElementEvaluator::range},

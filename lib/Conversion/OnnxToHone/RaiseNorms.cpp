@@ -39,11 +39,18 @@ private:
   bool raiseOperator(Operation *op);
   bool raiseSkip(Operation *op);
   bool raiseSpelledOut(Operation *op);
+  bool raiseFactored(Operation *op);
+  std::optional<Value> matchShift(Value shift, Value scale, Value x);
+  bool isScaledMean(Value value, Value scale, Value x, bool negated);
   std::optional<Normalized> matchNormalized(Value value);
-  std::optional<Normalized> matchRootMeanSquare(Value numerator, Value denominator, bool isReciprocal);
+  std::optional<Normalized> matchDeviation(Value root, bool isReciprocal);
+  std::optional<Normalized> matchMeanSquare(Value value);
+  std::optional<WithConstant> matchRoot(Value root, bool isReciprocal);
+  bool isCentred(Value value, Value x);
   Value matchSquare(Value value);
   std::optional<Value> matchLastMean(Value value);
   bool isRowWeight(Value weight, Value x);
+  Value getRow(OpBuilder &b, Value weight, Value x);
   bool isLastAxis(Operation *op, Value x);
   void emit(Operation *op, Value result, const Normalized &norm, Value weight, Value bias, bool unitOffset);
   Value ones(OpBuilder &b, Location loc, Value x);
@@ -69,6 +76,21 @@ bool NormRaiser::isLastAxis(Operation *op, Value x) {
   return axis == -1 || axis == getRank(x) - 1;
 }
 
+/// A weight of one row, which may have dimensions of 1 before, as `isRowWeight` wants it; null where it is none.
+Value NormRaiser::getRow(OpBuilder &b, Value weight, Value x) {
+  RankedTensorType type = getRankedType(weight);
+  if (isRowWeight(weight, x) || !type || !isWeight(weight))
+    return isRowWeight(weight, x) ? weight : Value();
+  if (type.getRank() < 1 || !type.hasStaticShape() || type.getNumElements() != getLastSize(x) ||
+      type.getShape().back() != getLastSize(x) || !isFloat(weight))
+    return {};
+  OnnxBuilder onnx(b, weight.getLoc());
+  auto row = RankedTensorType::get({getLastSize(x)}, type.getElementType());
+  if (auto value = weight.getDefiningOp()->getAttrOfType<DenseElementsAttr>("value"))
+    return onnx.constant(value.reshape(row));
+  return onnx.reshape(weight, row.getShape(), row.getShape());
+}
+
 /// `x` of Pow(x, 2) or Mul(x, x).
 Value NormRaiser::matchSquare(Value value) {
   value = skipCasts(value);
@@ -82,7 +104,11 @@ Value NormRaiser::matchSquare(Value value) {
 
 /// What the mean over the last dimension, kept as 1, is taken of.
 std::optional<Value> NormRaiser::matchLastMean(Value value) {
-  Operation *mean = getDefiningOp(skipCasts(value), "ReduceMean");
+  value = skipCasts(value);
+  constexpr int64_t kPooledRank = 3; // a pool over all that follows channels is one over the last dimension
+  if (Operation *pool = getDefiningOp(value, "GlobalAveragePool"); pool && getRank(value) == kPooledRank)
+    return pool->getOperand(0);
+  Operation *mean = getDefiningOp(value, "ReduceMean");
   if (!mean || getInteger(mean, "keepdims", 1) == 0)
     return std::nullopt;
   auto axes = getIntegers(mean, "axes");
@@ -94,63 +120,88 @@ std::optional<Value> NormRaiser::matchLastMean(Value value) {
   return mean->getOperand(0);
 }
 
-/// numerator / sqrt(mean(square) + epsilon), where the denominator is given, or its reciprocal.
-std::optional<Normalized> NormRaiser::matchRootMeanSquare(Value numerator, Value denominator, bool isReciprocal) {
-  denominator = skipCasts(denominator);
-  Value inner;
+/// Whether `value` is x - mean(x), of which x is given.
+bool NormRaiser::isCentred(Value value, Value x) {
+  Operation *difference = getDefiningOp(skipCasts(value), "Sub");
+  auto mean = difference ? matchLastMean(difference->getOperand(1)) : std::nullopt;
+  return mean && skipCasts(*mean) == x && skipCasts(difference->getOperand(0)) == x;
+}
+
+/// sum + epsilon of sqrt(sum + epsilon), or of its reciprocal.
+std::optional<WithConstant> NormRaiser::matchRoot(Value root, bool isReciprocal) {
+  root = skipCasts(root);
+  auto power = matchWithConstant(root, "Pow", analysis);
+  if (isReciprocal && power && power->constant == -0.5)
+    return matchWithConstant(skipCasts(power->operand), "Add", analysis);
   if (isReciprocal) {
-    if (Operation *op = getDefiningOp(denominator, "Reciprocal"))
-      inner = op->getOperand(0);
-    else if (Operation *op = getDefiningOp(denominator, "Div"); op && analysis.getSplat(op->getOperand(0)) == 1)
-      inner = op->getOperand(1);
-    else if (auto power = matchWithConstant(denominator, "Pow", analysis); power && power->constant == -0.5)
-      inner = {}; // the sum itself is below
-    else
+    Operation *reciprocal = getDefiningOp(root, "Reciprocal"), *quotient = getDefiningOp(root, "Div");
+    if (quotient && analysis.getSplat(quotient->getOperand(0)) != 1)
       return std::nullopt;
-  } else {
-    inner = denominator;
-  }
-  Value sum;
-  if (inner) {
-    inner = skipCasts(inner);
-    if (Operation *root = getDefiningOp(inner, "Sqrt"))
-      sum = root->getOperand(0);
-    else if (auto power = matchWithConstant(inner, "Pow", analysis); power && power->constant == 0.5)
-      sum = power->operand;
-    else
+    if (!reciprocal && !quotient)
       return std::nullopt;
-  } else {
-    sum = matchWithConstant(denominator, "Pow", analysis)->operand;
+    root = skipCasts(reciprocal ? reciprocal->getOperand(0) : quotient->getOperand(1));
+    power = matchWithConstant(root, "Pow", analysis);
   }
-  auto withEpsilon = matchWithConstant(skipCasts(sum), "Add", analysis);
+  if (Operation *op = getDefiningOp(root, "Sqrt"))
+    return matchWithConstant(skipCasts(op->getOperand(0)), "Add", analysis);
+  if (power && power->constant == 0.5)
+    return matchWithConstant(skipCasts(power->operand), "Add", analysis);
+  return std::nullopt;
+}
+
+/// The row whose mean square `value` is, or whose variance: the mean square of x - mean(x), or that of x less the square of its mean,
+/// which rounding may make negative and some models then limit.
+std::optional<Normalized> NormRaiser::matchMeanSquare(Value value) {
+  value = skipCasts(value);
+  if (Operation *limited = getDefiningOp(value, "Max"))
+    if (auto limit = matchWithConstant(value, "Max", analysis); limit && limit->constant == 0)
+      value = skipCasts(limited->getOperand(0));
+  if (Operation *difference = getDefiningOp(value, "Sub")) {
+    auto squared = matchLastMean(difference->getOperand(0));
+    Value x = squared ? skipCasts(matchSquare(*squared)) : Value(), mean = matchSquare(difference->getOperand(1));
+    auto of = mean ? matchLastMean(mean) : std::nullopt;
+    if (!x || !of || skipCasts(*of) != x)
+      return std::nullopt;
+    return Normalized{x, 0, true};
+  }
+  auto squared = matchLastMean(value);
+  Value x = squared ? matchSquare(*squared) : Value();
+  if (!x)
+    return std::nullopt;
+  x = skipCasts(x);
+  // The row that is normalised may itself be what is left after its mean was taken off.
+  if (Operation *difference = getDefiningOp(x, "Sub"))
+    if (Value whole = skipCasts(difference->getOperand(0)); isCentred(x, whole))
+      return Normalized{whole, 0, true};
+  return Normalized{x, 0, false};
+}
+
+/// What `root` is the root of, or with `isReciprocal` one over that.
+std::optional<Normalized> NormRaiser::matchDeviation(Value root, bool isReciprocal) {
+  auto withEpsilon = matchRoot(root, isReciprocal);
   if (!withEpsilon || !(withEpsilon->constant >= 0))
     return std::nullopt;
-  auto squared = matchLastMean(withEpsilon->operand);
-  Value x = squared ? matchSquare(*squared) : Value();
-  if (!x || skipCasts(x) != skipCasts(numerator))
-    return std::nullopt;
-  return Normalized{skipCasts(x), withEpsilon->constant, false};
+  auto norm = matchMeanSquare(withEpsilon->operand);
+  if (norm)
+    norm->epsilon = withEpsilon->constant;
+  return norm;
 }
 
 std::optional<Normalized> NormRaiser::matchNormalized(Value value) {
   value = skipCasts(value);
-  std::optional<Normalized> norm;
-  if (Operation *product = getDefiningOp(value, "Mul")) {
-    norm = matchRootMeanSquare(product->getOperand(0), product->getOperand(1), /*isReciprocal=*/true);
-    if (!norm)
-      norm = matchRootMeanSquare(product->getOperand(1), product->getOperand(0), /*isReciprocal=*/true);
-  } else if (Operation *quotient = getDefiningOp(value, "Div")) {
-    norm = matchRootMeanSquare(quotient->getOperand(0), quotient->getOperand(1), /*isReciprocal=*/false);
-  }
-  if (!norm)
+  Operation *op = value.getDefiningOp();
+  if (!op || (!isOp(op, "Mul") && !isOp(op, "Div")))
     return std::nullopt;
-  // The row that is normalised may itself be what is left after its mean was taken off.
-  if (Operation *centred = getDefiningOp(norm->x, "Sub")) {
-    auto mean = matchLastMean(centred->getOperand(1));
-    if (mean && skipCasts(*mean) == skipCasts(centred->getOperand(0)))
-      return Normalized{skipCasts(centred->getOperand(0)), norm->epsilon, true};
+  bool isProduct = isOp(op, "Mul");
+  for (unsigned side : {0u, 1u}) {
+    auto norm = side == 0 || isProduct ? matchDeviation(op->getOperand(1 - side), isProduct) : std::nullopt;
+    if (!norm)
+      continue;
+    Value numerator = skipCasts(op->getOperand(side));
+    if (norm->centred ? isCentred(numerator, norm->x) : numerator == norm->x)
+      return norm;
   }
-  return norm;
+  return std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//
@@ -256,12 +307,72 @@ bool NormRaiser::raiseSpelledOut(Operation *op) {
   return false;
 }
 
+/// x * scale + (bias - mean(x) * scale) with scale = weight / deviation(x), as TensorFlow writes it; the mean may be negated instead.
+bool NormRaiser::raiseFactored(Operation *op) {
+  if (!isOp(op, "Add"))
+    return false;
+  for (unsigned side : {0u, 1u}) {
+    Operation *product = getDefiningOp(op->getOperand(side), "Mul");
+    if (!product)
+      continue;
+    for (unsigned factor : {0u, 1u}) {
+      Value x = skipCasts(product->getOperand(factor)), scale = product->getOperand(1 - factor);
+      Operation *weighted = getDefiningOp(scale, "Mul");
+      if (!weighted)
+        continue;
+      for (unsigned which : {0u, 1u}) {
+        auto norm = matchDeviation(weighted->getOperand(which), /*isReciprocal=*/true);
+        auto shift =
+            norm && norm->centred && norm->x == x ? matchShift(op->getOperand(1 - side), scale, x) : std::nullopt;
+        if (!shift || !isFloat(x) || getRank(x) != getRank(op->getResult(0)))
+          continue;
+        OpBuilder b(op);
+        Value weight = getRow(b, weighted->getOperand(1 - which), x), bias = *shift ? getRow(b, *shift, x) : Value();
+        if (!weight || (*shift && !bias))
+          continue;
+        emit(op, op->getResult(0), *norm, weight, bias, false);
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+/// Whether `value` is mean(x) * scale, or with `negated` -mean(x) * scale.
+bool NormRaiser::isScaledMean(Value value, Value scale, Value x, bool negated) {
+  Operation *product = getDefiningOp(value, "Mul");
+  if (!product || (product->getOperand(0) != scale && product->getOperand(1) != scale))
+    return false;
+  Value mean = product->getOperand(product->getOperand(0) == scale ? 1 : 0);
+  if (negated) {
+    Operation *negation = getDefiningOp(mean, "Neg");
+    mean = negation ? negation->getOperand(0) : Value();
+  }
+  auto of = mean ? matchLastMean(mean) : std::nullopt;
+  return of && skipCasts(*of) == x;
+}
+
+/// The bias of bias - mean(x) * scale, or of -mean(x) * scale + bias, null in -mean(x) * scale alone.
+std::optional<Value> NormRaiser::matchShift(Value shift, Value scale, Value x) {
+  if (isScaledMean(shift, scale, x, /*negated=*/true))
+    return Value();
+  if (Operation *difference = getDefiningOp(shift, "Sub"))
+    return isScaledMean(difference->getOperand(1), scale, x, /*negated=*/false)
+               ? std::optional<Value>(difference->getOperand(0))
+               : std::nullopt;
+  if (Operation *sum = getDefiningOp(shift, "Add"))
+    for (unsigned side : {0u, 1u})
+      if (isScaledMean(sum->getOperand(side), scale, x, /*negated=*/true))
+        return sum->getOperand(1 - side);
+  return std::nullopt;
+}
+
 unsigned NormRaiser::run() {
   SmallVector<Operation *> ops;
   function.walk([&](Operation *op) { ops.push_back(op); });
   for (Operation *op : ops)
     if (onnxir::isOnnxOp(op))
-      (void)(raiseOperator(op) || raiseSkip(op) || raiseSpelledOut(op));
+      (void)(raiseOperator(op) || raiseSkip(op) || raiseSpelledOut(op) || raiseFactored(op));
   eraseDead(function);
   return raised;
 }
