@@ -287,6 +287,15 @@ def InferOnnxShapes : RaisingPass<"hone-infer-onnx-shapes"> {
   let statistics = [Statistic<"numRefined", "num-types-refined", "Number of values whose type became more precise">];
 }
 
+def MergeCopies : RaisingPass<"hone-merge-copies"> {
+  let summary = "Use one value where nodes give the same";
+  let description = [{
+    An Identity that changes no type is left out, unless its value is an output, and of several DequantizeLinear of the same integers the
+    first stays: onnxruntime writes one for each reader. Patterns in which a value occurs twice are then recognised.
+  }];
+  let statistics = [Statistic<"numMerged", "num-copies-merged", "Number of nodes left out">];
+}
+
 def ExpandFlexAttention : RaisingPass<"hone-expand-flex-attention"> {
   let summary = "Write FlexAttention as the products and the softmax that it is made of";
   let description = [{

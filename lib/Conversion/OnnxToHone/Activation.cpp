@@ -135,15 +135,18 @@ std::optional<MatchedActivation> matchActivation(Value value, SymbolicAnalysis &
   ActivationTree tree(analysis);
   if (!tree.findSource(value) || !tree.source || !tree.hasOperators)
     return std::nullopt;
+  auto type = dyn_cast<TensorType>(tree.source.getType());
+  bool isHalf = type && type.getElementType().isF16();
   using Function = double (*)(double);
   static const std::pair<Activation, Function> known[] = {
       {Activation::Silu, silu}, {Activation::Gelu, gelu}, {Activation::GeluTanh, geluTanh}, {Activation::Relu, relu}};
   for (auto [kind, function] : known) {
-    // Gelu and its approximation differ by 5e-4 at 2; constants in files are rounded to f32.
-    constexpr double kTolerance = 2e-6, kReach = 8, kStep = 0.3125;
+    // Gelu and its approximation differ by 5e-4 at 2; constants in files are rounded to f32, or to f16 where x is.
+    constexpr double kReach = 8, kStep = 0.3125;
+    const double tolerance = isHalf ? 8e-5 : 2e-6;
     bool same = true;
     for (double x = -kReach; x <= kReach && same; x += kStep)
-      same = std::abs(tree.evaluate(value, x) - function(x)) <= kTolerance * (1 + std::abs(x));
+      same = std::abs(tree.evaluate(value, x) - function(x)) <= tolerance * (1 + std::abs(x));
     if (same)
       return MatchedActivation{kind, tree.source, {}};
   }

@@ -110,12 +110,15 @@ static void openToTensor(Value value) {
     value.setType(UnrankedTensorType::get(value.getType()));
 }
 
-unsigned inferShapes(func::FuncOp function) {
-  SymbolicAnalysis analysis(function);
+/// Refines the values of a block, and those of the branches of an If in it, which read values of the block.
+static unsigned inferShapes(Block &block, SymbolicAnalysis &analysis) {
   unsigned refined = 0;
-  for (Operation &op : function.getBody().front()) {
+  for (Operation &op : block) {
     if (!onnxir::isOnnxOp(&op))
       continue;
+    if (isOp(&op, "If"))
+      for (Region &region : op.getRegions())
+        refined += inferShapes(region.front(), analysis);
     for (Value result : op.getResults()) {
       openToTensor(result);
       RankedTensorType type = isa<TensorType>(result.getType()) ? refine(result, analysis) : RankedTensorType();
@@ -125,6 +128,12 @@ unsigned inferShapes(func::FuncOp function) {
       ++refined;
     }
   }
+  return refined;
+}
+
+unsigned inferShapes(func::FuncOp function) {
+  SymbolicAnalysis analysis(function);
+  unsigned refined = inferShapes(function.getBody().front(), analysis);
   Operation *terminator = function.getBody().front().getTerminator();
   function.setType(
       FunctionType::get(function.getContext(), function.getArgumentTypes(), terminator->getOperandTypes()));

@@ -16,6 +16,7 @@ namespace hone {
 void buildRaisingPipeline(mlir::OpPassManager &manager) {
   manager.addPass(createExpandOnnxFunctions({raising::kMicrosoft.str()}));
   manager.addPass(createInferOnnxShapes());
+  manager.addPass(createMergeCopies());
   manager.addPass(createExpandFlexAttention());
   manager.addPass(createExpandMultiHeadAttention());
   // First: @forward may be made of a branch whose shapes are known only then. The masks of @forward are computed from the

@@ -29,3 +29,24 @@ func.func @blocks(%table: tensor<10x16xui8>, %scales: tensor<10x1xf32>, %ids: te
       : (tensor<*xf32>, tensor<48x1x16xui8>, tensor<48x1xf32>) -> tensor<*xf32>
   return %y : tensor<*xf32>
 }
+
+// Branches of an If read values around them; what they give stays as it is declared.
+// CHECK-LABEL: @branches(
+// CHECK: "onnx.ConstantOfShape"{{.*}} -> tensor<2xi64>
+// CHECK: "onnx.Expand"{{.*}} -> tensor<?x8xf32>
+// CHECK: onnx.regions
+// CHECK-SAME: -> tensor<*xf32>
+func.func @branches(%x: tensor<1x8xf32>, %size: tensor<1xi64>, %flag: tensor<i1>) -> tensor<*xf32> {
+  %last = "onnx.Constant"() {value = dense<1> : tensor<1xi64>} : () -> tensor<1xi64>
+  %r = "onnx.If"(%flag) ({
+    %both = "onnx.Concat"(%size, %last) {axis = 0 : i64} : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
+    %count = "onnx.Shape"(%both) : (tensor<2xi64>) -> tensor<1xi64>
+    %ones = "onnx.ConstantOfShape"(%count) {value = dense<1> : tensor<1xi64>} : (tensor<1xi64>) -> tensor<?xi64>
+    %wide = "onnx.Mul"(%both, %ones) : (tensor<2xi64>, tensor<?xi64>) -> tensor<?xi64>
+    %rows = "onnx.Expand"(%x, %wide) : (tensor<1x8xf32>, tensor<?xi64>) -> tensor<*xf32>
+    "onnx.Yield"(%rows) : (tensor<*xf32>) -> ()
+  }, {
+    "onnx.Yield"(%x) : (tensor<1x8xf32>) -> ()
+  }) {onnx.regions = ["then_branch", "else_branch"]} : (tensor<i1>) -> tensor<*xf32>
+  return %r : tensor<*xf32>
+}
