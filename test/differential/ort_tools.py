@@ -18,6 +18,7 @@ import suite
 
 warnings.filterwarnings("ignore", module="onnxruntime")  # of scales that are infinite
 INT8, UINT8, INT16, UINT16 = (getattr(quantization.QuantType, name) for name in ("QInt8", "QUInt8", "QInt16", "QUInt16"))
+PRODUCTS = ["Conv", "Gemm", "MatMul"]
 # The type that onnxruntime.transformers.optimizer knows an architecture by; others are optimized as bert is, its default.
 MODEL_TYPES = {"gpt2": "gpt2", "vit": "vit", "t5": "t5", "whisper": "bart", "qwen3": "qwen3"}
 
@@ -37,7 +38,10 @@ def quantize_dynamic(path, to, **options):
 
 
 def quantize_static(path, to, **options):
+    """All operators that the tool knows; where it makes infinite scales, which it does of masks of minus infinity, the products alone."""
     quantization.quantize_static(path, to, StoredInputs(path), **options)
+    if not is_finite(onnx.load(to)):
+        quantization.quantize_static(path, to, StoredInputs(path), op_types_to_quantize=PRODUCTS, **options)
 
 
 def quantize_to_bits(path, to, bits, symmetric):
@@ -112,7 +116,7 @@ TOOLS = {
 
 def is_finite(model):
     """Whether scales are numbers: calibration makes none of masks of minus infinity."""
-    scales = {node.input[1] for node in model.graph.node if node.op_type == "DequantizeLinear"}
+    scales = {node.input[1] for node in model.graph.node if node.op_type in ("DequantizeLinear", "QuantizeLinear")}
     return all(np.isfinite(numpy_helper.to_array(tensor)).all() for tensor in model.graph.initializer if tensor.name in scales)
 
 

@@ -3,7 +3,7 @@
 """What onnxruntime's tools make of the small models (ort_tools.py), against onnxruntime on the same files.
 
 Case MODEL/TOOL. One that the tool, or onnxruntime with the tool's file, cannot do is skipped. --list prints a line for every case: equal,
-skipped, or why not; --all takes every model that there is.
+skipped, or why not; --all takes every model that there is, --architectures one export of each, and --docs writes their table.
 """
 
 import pathlib
@@ -14,6 +14,8 @@ import numpy as np
 
 import onnx_reference
 import ort_tools
+import ort_tools_table
+import raised_layers
 import suite
 
 MODELS = ("bert.optimum", "gpt2.optimum", "phi3.optimum")
@@ -64,10 +66,13 @@ def compare(got, exact, expected):
             raise suite.Failure(f"'{name}' is {cost:.3g} from the model's, onnxruntime's {allowed:.3g}")
 
 
-def check(case, tools):
+def check(case, tools, count=None):
+    """Compares a case; `count` is called with the tool's file before."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         made, answers = make(case, folder)
+        if count:
+            count(made)
         suite.run_tool([tools / "hone", "compile", made, "-o", folder / "model.hone"])
         for inputs, exact, expected in answers:
             np.savez(folder / "in.npz", **inputs)
@@ -76,29 +81,51 @@ def check(case, tools):
             compare(dict(np.load(folder / "out.npz")), exact, expected)
 
 
+def one_of_each(models):
+    """The files of one export of every architecture: of optimum's, which are most like those that people publish, where there is one."""
+    folders = {}
+    for path in models.values():
+        architecture, _, exporter = path.parent.name.partition(".")
+        folders.setdefault(architecture, []).append((exporter != "optimum", exporter))
+    chosen = {f"{architecture}.{min(exporters)[1]}" for architecture, exporters in folders.items()}
+    return {name: path for name, path in models.items() if path.parent.name in chosen}
+
+
+def choose(options):
+    if options.architectures or options.docs:
+        return one_of_each(suite.models())
+    if options.all:
+        return suite.models()
+    return {name: path for name, path in suite.models(own=True).items() if path.parent.name in MODELS}
+
+
 def main():
     parser = suite.parser(__doc__)
     parser.add_argument("--list", action="store_true", help="print a line for every case")
     parser.add_argument("--all", action="store_true", help="with every model, those of the shared folder too")
+    parser.add_argument("--architectures", action="store_true", help="with one export of every architecture, those of the shared folder too")
+    parser.add_argument("--docs", type=pathlib.Path, help="write the table of all tools with one export of every architecture")
     options = parser.parse_args()
-    models = suite.models() if options.all else {name: path for name, path in suite.models(own=True).items()
-                                                 if path.parent.name in MODELS}
+    models, tools = choose(options), options.build / "bin"
     cases = [(f"{model}/{tool}", (path, tool)) for model, path in models.items()
              for tool in ort_tools.TOOLS if options.only in f"{model}/{tool}"]
-    skipped = {}
+    skipped, layers = {}, {}
 
     def outcome(case):
         try:
-            check(case, options.build / "bin")
+            check(case, tools, options.docs and (lambda made: layers.update({case: raised_layers.found(made, tools)})))
         except Skip as skip:
             skipped[case] = str(skip)
 
-    passed = failed = 0
+    reasons = {}
     for (name, case), (_, reason) in zip(cases, suite.run_cases(cases, outcome, options.jobs)):
-        passed, failed = passed + (not reason and case not in skipped), failed + (reason is not None)
+        reasons[case] = reason
         if reason or options.list:
             print(f"{name}: {reason or skipped.get(case) or 'equal'}", flush=True)
-    return suite.finish(passed, failed, len(skipped))
+    if options.docs:
+        options.docs.write_text(ort_tools_table.write(models, reasons, skipped, layers))
+    failed = sum(reason is not None for reason in reasons.values())
+    return suite.finish(len(cases) - failed - len(skipped), failed, len(skipped))
 
 
 sys.exit(main())
