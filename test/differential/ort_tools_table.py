@@ -17,8 +17,9 @@ of each of {architectures} architectures. Of the {made} files that a tool could 
 onnxruntime ({share:.1f} %). *Skipped* are those that the tool cannot make or onnxruntime cannot run.
 
 *Raised* counts the files in which every layer of attention, every norm, every MLP and every block of experts is an operation of `hone`, by
-`hone inspect --json`: {raised} of {made}, and {floats} of {float_files} where a file does not round what attention computes. The tools `qdq`
-and `qoperator` round scores and probabilities to integers between the operators of a layer, and what does that is no longer attention.
+`hone inspect --json`: {raised} of {made}, and {floats} of {float_files} where a file does not round what attention computes; {experts} of
+these lack experts alone. The tools `qdq` and `qoperator` round scores and probabilities to integers between the operators of a layer, and
+what does that is no longer attention.
 
 | tool | files | equal | skipped | raised | layers that are not |
 | --- | --- | --- | --- | --- | --- |
@@ -63,7 +64,7 @@ def write(models, reasons, skipped, layers):
     title = TITLE.format(
         version=onnxruntime.__version__, models=len(models), architectures=len({path.parent.name for path in models.values()}), made=len(made),
         equal=len(equal), share=100 * len(equal) / max(1, len(made)), raised=sum(lacking.get(case) == "" for case in made),
-        floats=sum(lacking.get(case) == "" for case in floats), float_files=len(floats))
+        experts=sum(lacking.get(case, "").startswith("experts") for case in floats), floats=sum(lacking.get(case) == "" for case in floats), float_files=len(floats))
     named = {kind: {f"{names[path]}/{tool}": reason for (path, tool), reason in found.items() if reason}
              for kind, found in (("failed", {case: reasons[case] for case in made}), ("skipped", skipped))}
     return (title + "\n".join(rows) + "\n" + list_reasons("Refused, or not equal", named["failed"])
