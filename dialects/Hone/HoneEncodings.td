@@ -334,7 +334,8 @@ def Hone_ConvertedAttr : AttrDef<Hone_Dialect, "Converted"> {
 
     *Constraints.*
 
-    - C1. `storage` is dense elements, a resource, `#hone.external`, or a dictionary of such from plane name to bytes.
+    - C1. `storage` is dense elements, a resource, `#hone.external`, `#hone.stacked`, or a dictionary of such from plane name to
+      bytes.
 
     *Example.*
     ```mlir
@@ -344,6 +345,32 @@ def Hone_ConvertedAttr : AttrDef<Hone_Dialect, "Converted"> {
   let parameters = (ins "::mlir::RankedTensorType":$type, "::mlir::Attribute":$storage);
   let assemblyFormat = "`<` $type `=` $storage `>`";
   let genVerifyDecl = 1;
+}
+
+def Hone_StackedAttr : AttrDef<Hone_Dialect, "Stacked"> {
+  let mnemonic = "stacked";
+  let summary = "the bytes of several tensors, one below the other";
+  let description = [{
+    *Meaning.* Tensors of type `type` whose bytes are `parts`, joined along their first dimension: plain elements, as many times
+    the rows as there are parts. Bytes are joined when they are needed, and never kept.
+
+    *Constraints.*
+
+    - C1. `type` has a static shape of at least one dimension, and one plane of plain elements.
+    - C2. There is a part, and each is dense elements or a resource of the plane's type, or a `#hone.external` of as many bytes.
+
+    *Example.*
+    ```mlir
+    hone.param @up : tensor<8x2xf32> = #hone.stacked<tensor<4x2xf32> = [#hone.external<"a.bin", 64, 32>, #hone.external<"a.bin", 0, 32>]>
+    ```
+  }];
+  let parameters = (ins "::mlir::RankedTensorType":$type, "::mlir::ArrayAttr":$parts);
+  let assemblyFormat = "`<` $type `=` $parts `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The type of what is joined.
+    ::mlir::RankedTensorType getStackedType();
+  }];
 }
 
 #endif // HONE_ENCODINGS_TD

@@ -16,15 +16,15 @@ include "Hone/HoneOpBase.td"
 def Hone_ParamOp : Hone_Op<"param", [DeclareOpInterfaceMethods<Symbol, ["getVisibility"]>]> {
   let summary = "a named constant tensor of the model";
   let description = [{
-    *Meaning.* Names a tensor whose bytes are `storage`: a dense elements attribute, a resource blob or `#hone.external`; or,
-    where the encoding of `type` has several planes, a dictionary of such from plane name to bytes; or `#hone.converted`, the
-    bytes of the same tensor in another form. A parameter that no operation reads may be erased.
+    *Meaning.* Names a tensor whose bytes are `storage`: a dense elements attribute, a resource blob, `#hone.external` or
+    `#hone.stacked`; or, where the encoding of `type` has several planes, a dictionary of such from plane name to bytes; or
+    `#hone.converted`, the bytes of the same tensor in another form. A parameter that no operation reads may be erased.
 
     *Constraints.*
 
     - C1. `type` has a static shape.
     - C2. `storage` is one of the forms above; as a dictionary it has an entry for each plane of `type` and no other.
-    - C3. Elements given inline are of the plane's type.
+    - C3. Elements given inline are of the plane's type, and so is what `#hone.stacked` joins.
     - C4. A `#hone.external` has as many bytes as the plane.
     - C5. A `#hone.converted` is of the shape and elements of `type`.
     - C6. With a `#hone.converted`, `type` has an encoding.

@@ -16,14 +16,22 @@ using namespace hone;
 
 /// ConvertedAttr { type: Type, storage: Attribute }
 static constexpr uint64_t kConvertedCode = 0;
+/// StackedAttr { type: Type, parts: Attribute }
+static constexpr uint64_t kStackedCode = 1;
 
 LogicalResult HoneBytecode::writeAttribute(Attribute attribute, DialectBytecodeWriter &writer) const {
-  auto converted = dyn_cast<ConvertedAttr>(attribute);
-  if (!converted)
+  if (auto converted = dyn_cast<ConvertedAttr>(attribute)) {
+    writer.writeVarInt(kConvertedCode);
+    writer.writeType(converted.getType());
+    writer.writeAttribute(converted.getStorage());
+    return success();
+  }
+  auto stacked = dyn_cast<StackedAttr>(attribute);
+  if (!stacked)
     return failure();
-  writer.writeVarInt(kConvertedCode);
-  writer.writeType(converted.getType());
-  writer.writeAttribute(converted.getStorage());
+  writer.writeVarInt(kStackedCode);
+  writer.writeType(stacked.getType());
+  writer.writeAttribute(stacked.getParts());
   return success();
 }
 
@@ -31,13 +39,22 @@ Attribute HoneBytecode::readAttribute(DialectBytecodeReader &reader) const {
   uint64_t code;
   if (failed(reader.readVarInt(code)))
     return {};
-  if (code != kConvertedCode) {
-    reader.emitError() << "unsupported code " << code << " of an attribute of hone; supported: " << kConvertedCode;
+  if (code != kConvertedCode && code != kStackedCode) {
+    reader.emitError() << "unsupported code " << code << " of an attribute of hone; supported: " << kConvertedCode
+                       << ", " << kStackedCode;
     return {};
   }
   RankedTensorType type;
   Attribute storage;
   if (failed(reader.readType(type)) || failed(reader.readAttribute(storage)))
     return {};
-  return ConvertedAttr::getChecked([&] { return reader.emitError(); }, getContext(), type, storage);
+  auto emitError = [&] { return reader.emitError(); };
+  if (code == kConvertedCode)
+    return ConvertedAttr::getChecked(emitError, getContext(), type, storage);
+  auto parts = dyn_cast<ArrayAttr>(storage);
+  if (!parts) {
+    reader.emitError() << "expected the parts of what is stacked to be an array, but got " << storage;
+    return {};
+  }
+  return StackedAttr::getChecked(emitError, getContext(), type, parts);
 }

@@ -80,11 +80,38 @@ LogicalResult ExternalAttr::verify(llvm::function_ref<InFlightDiagnostic()> emit
 
 LogicalResult ConvertedAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, RankedTensorType,
                                     Attribute storage) {
-  if (!isa<ElementsAttr, ExternalAttr, DictionaryAttr>(storage)) // converted C1
+  if (!isa<ElementsAttr, ExternalAttr, StackedAttr, DictionaryAttr>(storage)) // converted C1
     return emitError()
-           << "expected the storage that is converted to be dense elements, a resource, #hone.external or a "
-              "dictionary of planes, but got "
+           << "expected the storage that is converted to be dense elements, a resource, #hone.external, #hone.stacked "
+              "or a dictionary of planes, but got "
            << storage;
+  return success();
+}
+
+//===- #hone.stacked ----------------------------------------------------------------------------------------------===//
+
+RankedTensorType StackedAttr::getStackedType() {
+  SmallVector<int64_t> shape(getType().getShape());
+  shape.front() *= static_cast<int64_t>(getParts().size());
+  return RankedTensorType::get(shape, getType().getElementType());
+}
+
+LogicalResult StackedAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, RankedTensorType type,
+                                  ArrayAttr parts) {
+  bool isPlain = !type.getEncoding() || isa<StoredAttr>(type.getEncoding());
+  std::optional<int64_t> bytes = isPlain && type.getRank() > 0 ? getStorageBytes(type) : std::nullopt;
+  if (!bytes) // stacked C1
+    return emitError() << "expected what is stacked to be plain elements of a static shape, but got " << type;
+  RankedTensorType plane = getPlanes(type)[0].type;
+  auto fits = [&](Attribute part) {
+    if (auto external = dyn_cast<ExternalAttr>(part))
+      return external.getBytes() == *bytes;
+    auto elements = dyn_cast<ElementsAttr>(part);
+    return elements && elements.getShapedType() == plane;
+  };
+  if (parts.empty() || !llvm::all_of(parts, fits)) // stacked C2
+    return emitError() << "expected each of the parts to be the " << *bytes << " bytes of " << type << ", but got "
+                       << parts;
   return success();
 }
 

@@ -29,7 +29,12 @@ static llvm::XXH128_hash_t hash(StringRef bytes) {
 
 /// Appends the first bytes of a plane, no more than `limit`; elements that are no numbers have none.
 static LogicalResult appendBytes(ParamOp param, Attribute storage, size_t limit, std::string &text) {
-  if (auto external = dyn_cast<ExternalAttr>(storage)) {
+  if (auto stacked = dyn_cast<StackedAttr>(storage)) {
+    size_t end = text.size() + limit;
+    for (Attribute part : stacked.getParts())
+      if (failed(appendBytes(param, part, end - text.size(), text)))
+        return failure();
+  } else if (auto external = dyn_cast<ExternalAttr>(storage)) {
     FailureOr<StoredBytes> stored = StoredBytes::open(external, param.getLoc());
     if (failed(stored))
       return failure();

@@ -47,10 +47,16 @@ static LogicalResult verifyPlaneStorage(ParamOp op, const EncodingPlane &plane, 
                               << ", but got " << elements.getShapedType();
     return success();
   }
+  if (auto stacked = dyn_cast_or_null<StackedAttr>(storage)) {
+    if (stacked.getStackedType() != plane.type) // param C3
+      return op.emitOpError() << "expected the parts of plane '" << plane.name << "' to be joined to " << plane.type
+                              << ", but got " << stacked.getStackedType();
+    return success();
+  }
   auto external = dyn_cast_or_null<ExternalAttr>(storage);
   if (!external) // param C2
     return op.emitOpError() << "expected the storage of plane '" << plane.name
-                            << "' to be dense elements, a resource or #hone.external";
+                            << "' to be dense elements, a resource, #hone.external or #hone.stacked";
   std::optional<int64_t> bytes = getDenseBytes(plane.type);
   if (!bytes)
     return op.emitOpError() << "unsupported type " << plane.type << " of plane '" << plane.name

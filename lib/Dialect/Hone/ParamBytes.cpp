@@ -34,10 +34,33 @@ LogicalResult StoredBytes::map(ExternalAttr external, Location loc) {
   return success();
 }
 
+/// Parts are read one after the other.
+LogicalResult StoredBytes::join(StackedAttr stacked, Location loc) {
+  RankedTensorType type = stacked.getType();
+  copy = std::make_unique<std::string>(getDenseBytes(stacked.getStackedType()).value_or(0), '\0');
+  size_t size = copy->size() / stacked.getParts().size();
+  for (auto [number, part] : llvm::enumerate(stacked.getParts())) {
+    FailureOr<StoredBytes> stored = open(part, loc);
+    if (failed(stored))
+      return failure();
+    MutableArrayRef<char> to(copy->data() + number * size, size);
+    if (auto encoding = dyn_cast_or_null<EncodingInterface>(type.getEncoding()))
+      encoding.unpack(type.getShape(), type.getElementType(), stored->get(), to);
+    else
+      llvm::copy(stored->get(), to.begin());
+    stored->release(0, stored->get().size());
+  }
+  bytes = *copy;
+  return success();
+}
+
 FailureOr<StoredBytes> StoredBytes::open(Attribute storage, Location loc) {
   StoredBytes stored;
   if (auto external = dyn_cast<ExternalAttr>(storage)) {
     if (failed(stored.map(external, loc)))
+      return failure();
+  } else if (auto stacked = dyn_cast<StackedAttr>(storage)) {
+    if (failed(stored.join(stacked, loc)))
       return failure();
   } else if (auto resource = dyn_cast<DenseResourceElementsAttr>(storage)) {
     AsmResourceBlob *blob = resource.getRawHandle().getBlob();

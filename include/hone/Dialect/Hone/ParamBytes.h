@@ -32,10 +32,11 @@ public:
 
 private:
   llvm::LogicalResult map(ExternalAttr external, mlir::Location loc);
+  llvm::LogicalResult join(StackedAttr stacked, mlir::Location loc);
 
   std::optional<io::MappedFile> file;
   bool isScratch = false;
-  std::unique_ptr<std::string> copy; // of elements that the IR keeps in another form
+  std::unique_ptr<std::string> copy; // of elements that are kept in another form
   llvm::ArrayRef<char> bytes;
 };
 
