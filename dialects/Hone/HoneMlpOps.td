@@ -106,7 +106,12 @@ def Hone_MoeOp : Hone_ComputeOp<"moe", [AttrSizedOperandSegments, honeWeighted]>
     - `hone.gated_mlp` with up `[E · 2 I, K]` and `fused`, of which 2 I rows are an expert's. With `halves` the first I of
       them are its gate, with `alternate` those of even number; the others are its up, in order. So are elements of its bias.
 
-    Biases are `[E, rows of an expert]`.
+    Biases are `[E, rows of an expert]`. With `swiglu(alpha, offset, limit)`, the clamped SwiGLU of gpt-oss, for the sums g of
+    the gate and u of up, with their biases:
+
+    ```
+    hidden = min(g, limit) / (1 + exp(-alpha * min(g, limit))) * (max(-limit, min(u, limit)) + offset)
+    ```
 
     *Constraints.*
 
@@ -117,6 +122,8 @@ def Hone_MoeOp : Hone_ComputeOp<"moe", [AttrSizedOperandSegments, honeWeighted]>
     - C5. Biases have a row an expert and an element an output; gate_bias is given only with gate.
     - C6. The weights' elements are those of x.
     - C7. `fused` is given only without gate.
+    - C8. alpha, offset and limit are given together, only with silu and a gate or fused; alpha and offset are finite, limit is
+      positive and may be infinite.
 
     *Example.*
     ```mlir
@@ -131,14 +138,21 @@ def Hone_MoeOp : Hone_ComputeOp<"moe", [AttrSizedOperandSegments, honeWeighted]>
   let arguments = (ins Hone_Tensor:$x, Hone_IndexTensor:$expert_ids, Hone_Tensor:$expert_weights,
     Hone_WeightOfRank<2>:$up, Hone_WeightOfRank<2>:$down, Optional<Hone_WeightOfRank<2>>:$gate,
     Optional<Hone_TensorOfRank<2>>:$up_bias, Optional<Hone_TensorOfRank<2>>:$down_bias,
-    Optional<Hone_TensorOfRank<2>>:$gate_bias, Hone_ActivationAttr:$activation, OptionalAttr<Hone_FusedRowsAttr>:$fused);
+    Optional<Hone_TensorOfRank<2>>:$gate_bias, Hone_ActivationAttr:$activation, OptionalAttr<Hone_FusedRowsAttr>:$fused,
+    OptionalAttr<F32Attr>:$alpha, OptionalAttr<F32Attr>:$offset, OptionalAttr<F32Attr>:$limit);
   let results = (outs Hone_Tensor:$result);
   let assemblyFormat = [{
     $activation $x `,` `experts` `(` $expert_ids `,` $expert_weights `)` `,` `up` `(` $up (`,` $up_bias^)? `)` `,`
     `down` `(` $down (`,` $down_bias^)? `)` (`gate` `(` $gate^ `)`)? (`gate_bias` `(` $gate_bias^ `)`)? (`fused` $fused^)?
-    attr-dict `:` functional-type(operands, results)
+    (`swiglu` `(` $alpha^ `,` $offset `,` $limit `)`)? attr-dict `:` functional-type(operands, results)
   }];
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "const ::hone::ExpertRouting &":$routing,
+                                 "const ::hone::ExpertLayers &":$layers)>];
   let extraClassDeclaration = [{
+    /// alpha, offset and limit.
+    std::optional<::hone::Swiglu> getSwiglu();
+
     /// How many experts there are, and outputs that the block of each has between its layers.
     int64_t getExpertCount() { return getDown().getType().getDimSize(0) / getUp().getType().getDimSize(1); }
     int64_t getHiddenSize() { return getDown().getType().getDimSize(1); }

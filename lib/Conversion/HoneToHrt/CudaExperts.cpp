@@ -56,23 +56,23 @@ Value createExperts(OpBuilder &b, MoeOp op, Value call) {
   if (!haveKernels(op))
     return {};
   Location loc = op.getLoc();
-  int64_t fused = op.getFused() ? static_cast<int64_t>(*op.getFused()) + 1 : 0, experts = op.getExpertCount();
+  int64_t experts = op.getExpertCount();
   Value ids = op.getExpertIds();
   Value groups = createKernel(b, loc, call, {"cuda.expert_groups", {{"ids", ids}}, {{"experts", experts}}, {}},
                               createGroups(b, loc, ids, experts));
-  KernelCall first{"cuda.expert_hidden." + getFormat(op.getUp()),
-                   {{"x", op.getX()},
-                    {"groups", groups},
-                    {"up", op.getUp()},
-                    {"upBias", op.getUpBias()},
-                    {"gate", op.getGate()},
-                    {"gateBias", op.getGateBias()}},
-                   {{"activation", getNumber(op.getActivation())}, {"fused", fused}, {"experts", experts}},
-                   {}};
-  addFormatIntegers(first, getLevels(op.getUp()));
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, ids);
-  sizes.push_back(b.getIndexAttr(op.getHiddenSize()));
-  Value hidden = createKernel(b, loc, call, first, tensor::EmptyOp::create(b, loc, sizes, b.getF32Type()));
+  Value hidden = createExpertHidden(b, op, [&](const ExpertSums &sums, Value destination) {
+    KernelCall first{"cuda.expert_hidden." + getFormat(op.getUp()),
+                     {{"x", op.getX()},
+                      {"groups", groups},
+                      {"up", sums.up},
+                      {"upBias", sums.upBias},
+                      {"gate", sums.gate},
+                      {"gateBias", sums.gateBias}},
+                     {{"activation", sums.activation}, {"fused", sums.fused}, {"experts", experts}},
+                     {}};
+    addFormatIntegers(first, getLevels(op.getUp()));
+    return createKernel(b, loc, call, first, destination);
+  });
   KernelCall second{"cuda.expert_sum." + getFormat(op.getDown()),
                     {{"hidden", hidden},
                      {"ids", ids},

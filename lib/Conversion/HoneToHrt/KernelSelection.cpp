@@ -259,20 +259,20 @@ static Value createMoe(OpBuilder &b, MoeOp op, Value call) {
       !arePlainF32({op.getX(), op.getExpertWeights(), op.getUpBias(), op.getDownBias(), op.getGateBias()}))
     return {};
   Location loc = op.getLoc();
-  int64_t fused = op.getFused() ? static_cast<int64_t>(*op.getFused()) + 1 : 0, experts = op.getExpertCount();
-  KernelCall first{getExpertKernel("expert_hidden", up),
-                   {{"x", op.getX()},
-                    {"ids", op.getExpertIds()},
-                    {"up", op.getUp()},
-                    {"upBias", op.getUpBias()},
-                    {"gate", op.getGate()},
-                    {"gateBias", op.getGateBias()}},
-                   {{"activation", getNumber(op.getActivation())}, {"fused", fused}, {"experts", experts}},
-                   {}};
-  addFormatIntegers(first, up.getAffine());
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, op.getExpertIds());
-  sizes.push_back(b.getIndexAttr(op.getHiddenSize()));
-  Value hidden = createKernel(b, loc, call, first, tensor::EmptyOp::create(b, loc, sizes, b.getF32Type()));
+  int64_t experts = op.getExpertCount();
+  Value hidden = createExpertHidden(b, op, [&](const ExpertSums &sums, Value destination) {
+    KernelCall first{getExpertKernel("expert_hidden", up),
+                     {{"x", op.getX()},
+                      {"ids", op.getExpertIds()},
+                      {"up", sums.up},
+                      {"upBias", sums.upBias},
+                      {"gate", sums.gate},
+                      {"gateBias", sums.gateBias}},
+                     {{"activation", sums.activation}, {"fused", sums.fused}, {"experts", experts}},
+                     {}};
+    addFormatIntegers(first, up.getAffine());
+    return createKernel(b, loc, call, first, destination);
+  });
   KernelCall second{getExpertKernel("expert_sum", down),
                     {{"hidden", hidden},
                      {"ids", op.getExpertIds()},

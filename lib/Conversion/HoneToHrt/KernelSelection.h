@@ -83,6 +83,18 @@ KernelCall selectNamesake(mlir::Operation *op, llvm::StringRef target);
 /// the pattern.
 KernelCall callAttention(AttentionOp op, llvm::StringRef kernel, mlir::Value bias);
 
+/// What one call of a kernel for the first layer of experts is given; with `activation` 0 it gives the sums of up with its bias.
+struct ExpertSums {
+  mlir::Value up, upBias, gate, gateBias; // all but up may be null
+  int64_t activation, fused;              // as kernels number them
+};
+
+/// Makes that call, which writes `destination`.
+using CallOfExperts = llvm::function_ref<mlir::Value(const ExpertSums &, mlir::Value destination)>;
+
+/// What the experts of `op` have between their layers, `[…, T, I]` of f32.
+mlir::Value createExpertHidden(mlir::OpBuilder &b, MoeOp op, CallOfExperts create);
+
 /// An activation as kernels number them.
 int64_t getNumber(Activation activation);
 

@@ -11,13 +11,11 @@ namespace hone::raising {
 
 static constexpr llvm::StringLiteral kPass = "hone-raise-mlp";
 
-Value createMoe(OnnxBuilder &onnx, Value x, Value ids, Value weights, const ExpertBlock &block) {
-  auto fused = block.fused ? FusedRowsAttr::get(onnx.b.getContext(), *block.fused) : FusedRowsAttr();
-  auto moe = MoeOp::create(onnx.b, onnx.loc, x.getType(), x, ids, weights, block.up, block.down, block.gate,
-                           block.upBias, block.downBias, block.gateBias, block.activation, fused);
+Value createMoe(OnnxBuilder &onnx, Value x, Value ids, Value weights, const ExpertLayers &layers) {
+  auto moe = MoeOp::create(onnx.b, onnx.loc, x, {ids, weights}, layers);
   remarkRaised(onnx.loc, kPass, "Moe") << std::to_string(getLastSize(ids)) << " of "
                                        << std::to_string(moe.getExpertCount()) << " experts a row, "
-                                       << stringifyActivation(block.activation);
+                                       << stringifyActivation(layers.activation);
   return moe;
 }
 

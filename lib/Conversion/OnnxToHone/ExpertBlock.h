@@ -10,16 +10,8 @@
 
 namespace hone::raising {
 
-/// Layers of the experts' blocks, `[E, outputs, inputs]` of floats or as hone.moe wants them, and biases `[E, outputs]`.
-struct ExpertBlock {
-  Value up, gate, down;             // gate is null in a plain block
-  Value upBias, gateBias, downBias; // each may be null
-  Activation activation;
-  std::optional<FusedRows> fused; // where up has the gate too
-};
-
 /// Creates hone.moe for rows of `x` `[rows, K]`, with experts that `ids` and `weights` `[rows, T]` choose.
-Value createMoe(OnnxBuilder &onnx, Value x, Value ids, Value weights, const ExpertBlock &block);
+Value createMoe(OnnxBuilder &onnx, Value x, Value ids, Value weights, const ExpertLayers &layers);
 
 } // namespace hone::raising
 

@@ -5,6 +5,8 @@
 
 #include "Moe.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace hone::raising {
@@ -30,9 +32,9 @@ public:
 private:
   Projection getProjection(unsigned index);
   Value stack(const Projection &layer);
-  std::optional<ExpertBlock> readBlock(StringRef &reason);
+  std::optional<ExpertLayers> readBlock(StringRef &reason);
   bool hasKnownForm(StringRef &reason);
-  void raise(const ExpertBlock &block);
+  void raise(const ExpertLayers &block);
 
   Operation *op;
   bool isQuantized;
@@ -94,9 +96,18 @@ bool OperatorRaiser::hasKnownForm(StringRef &reason) {
   return !getOperand(op, routerWeights);
 }
 
+/// The constants of a fused SwiGLU; nothing where they leave silu as it is.
+static std::optional<Swiglu> readSwiglu(Operation *op) {
+  Swiglu swiglu{static_cast<float>(getReal(op, "activation_alpha", 1)),
+                static_cast<float>(getReal(op, "activation_beta", 0)),
+                static_cast<float>(getReal(op, "swiglu_limit", std::numeric_limits<float>::infinity()))};
+  bool isSilu = swiglu.alpha == 1 && swiglu.offset == 0 && swiglu.limit == std::numeric_limits<float>::infinity();
+  return isSilu ? std::nullopt : std::optional(swiglu);
+}
+
 /// fc1 is the gate where there is an fc3; a fused SwiGLU has both in fc1. Nothing with `reason` where the block is none that
 /// hone.moe has.
-std::optional<ExpertBlock> OperatorRaiser::readBlock(StringRef &reason) {
+std::optional<ExpertLayers> OperatorRaiser::readBlock(StringRef &reason) {
   auto name = op->getAttrOfType<StringAttr>("activation_type");
   auto activation = llvm::StringSwitch<std::optional<Activation>>(name ? name.getValue() : "relu")
                         .Case("relu", Activation::Relu)
@@ -106,15 +117,15 @@ std::optional<ExpertBlock> OperatorRaiser::readBlock(StringRef &reason) {
                         .Default(std::nullopt);
   int64_t fusion = name && name == "swiglu" ? getInteger(op, "swiglu_fusion", 0) : 0;
   reason = "its activation is none that hone.moe has";
-  if (!activation || (fusion != 0 && (getReal(op, "activation_alpha", 1) != 1 ||
-                                      getReal(op, "activation_beta", 0) != 0 || op->hasAttr("swiglu_limit"))))
+  auto swiglu = fusion != 0 ? readSwiglu(op) : std::optional<Swiglu>();
+  if (!activation || (swiglu && !(std::isfinite(swiglu->alpha) && std::isfinite(swiglu->offset) && swiglu->limit > 0)))
     return std::nullopt;
   Projection first = getProjection(0), second = getProjection(1), third = getProjection(2);
   if (fusion != 0 && third.weights)
     return std::nullopt;
   bool isGated = third.weights != nullptr;
-  ExpertBlock block;
-  block.activation = *activation;
+  ExpertLayers block;
+  block.activation = *activation, block.swiglu = swiglu;
   if (fusion != 0)
     block.fused = fusion == 1 ? FusedRows::Alternate : FusedRows::Halves;
   block.up = stack(isGated ? third : first), block.upBias = isGated ? third.bias : first.bias;
@@ -145,7 +156,7 @@ static std::pair<Value, Value> createTopK(OnnxBuilder &onnx, Value logits, int64
 }
 
 /// Weights are a softmax of the chosen logits, over themselves or over all of their row.
-void OperatorRaiser::raise(const ExpertBlock &block) {
+void OperatorRaiser::raise(const ExpertLayers &block) {
   Value x = op->getOperand(kInput), logits = op->getOperand(kRouter);
   int64_t width = getRankedType(block.up).getDimSize(1);
   auto [chosen, ids] = createTopK(onnx, logits, getInteger(op, "k", 1));
@@ -165,7 +176,7 @@ void OperatorRaiser::raise(const ExpertBlock &block) {
 
 bool OperatorRaiser::run() {
   StringRef reason;
-  std::optional<ExpertBlock> block = hasKnownForm(reason) ? readBlock(reason) : std::nullopt;
+  std::optional<ExpertLayers> block = hasKnownForm(reason) ? readBlock(reason) : std::nullopt;
   if (block)
     raise(*block);
   else

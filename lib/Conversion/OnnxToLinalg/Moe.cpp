@@ -24,6 +24,7 @@ struct Choice {
 struct Experts {
   Value up, upBias, gate, gateBias;
   std::optional<FusedRows> fused;
+  std::optional<Swiglu> swiglu;
 };
 
 } // namespace
@@ -96,16 +97,22 @@ static FailureOr<Experts> getExperts(Node &node) {
   int64_t fusion = node.integer("swiglu_fusion");
   if (node.string("activation_type", "relu") != "swiglu" || fusion == 0) {
     if (!node.has(6))
-      return Experts{node.in(2), node.in(3), {}, {}, {}};
-    return Experts{node.in(6), node.in(7), node.in(2), node.in(3), {}};
+      return Experts{node.in(2), node.in(3), {}, {}, {}, {}};
+    return Experts{node.in(6), node.in(7), node.in(2), node.in(3), {}, {}};
   }
-  if (node.real("activation_alpha", 1) != 1 || node.real("activation_beta", 0) != 0 ||
-      node.hasAttribute("swiglu_limit")) {
+  Experts experts{node.in(2), node.in(3), {}, {}, fusion == 1 ? FusedRows::Alternate : FusedRows::Halves, {}};
+  Swiglu swiglu{static_cast<float>(node.real("activation_alpha", 1)),
+                static_cast<float>(node.real("activation_beta", 0)),
+                static_cast<float>(node.real("swiglu_limit", std::numeric_limits<float>::infinity()))};
+  if (!std::isfinite(swiglu.alpha) || !std::isfinite(swiglu.offset) || !(swiglu.limit > 0)) {
     node.fail()
-        << "unsupported parameters of swiglu; supported: activation_alpha 1, activation_beta 0 and no swiglu_limit";
+        << "expected activation_alpha and activation_beta to be finite and swiglu_limit to be positive, but got "
+        << swiglu.alpha << ", " << swiglu.offset << " and " << swiglu.limit;
     return failure();
   }
-  return Experts{node.in(2), node.in(3), {}, {}, fusion == 1 ? FusedRows::Alternate : FusedRows::Halves};
+  if (swiglu.alpha != 1 || swiglu.offset != 0 || std::isfinite(swiglu.limit))
+    experts.swiglu = swiglu;
+  return experts;
 }
 
 /// `[E, N, K]` as `[E · N, K]`; null if `weights` is.
@@ -166,10 +173,12 @@ static LogicalResult lowerMoe(Node &node) {
       makeRoutingWeights(node, choice.logits, node.integer("normalize_routing_weights") ? choice.logits : logits);
   SmallVector<Size> rows = node.sizes(weights);
   Value x = node.reshape(node.in(0), {rows[0], sizes.back()});
-  auto fused = experts->fused ? FusedRowsAttr::get(node.b.getContext(), *experts->fused) : FusedRowsAttr();
-  Value result =
-      MoeOp::create(node.b, x.getType(), x, choice.ids, weights, stack(node, experts->up), stack(node, node.in(4)),
-                    stack(node, experts->gate), experts->upBias, node.in(5), experts->gateBias, *activation, fused);
+  ExpertLayers layers;
+  layers.up = stack(node, experts->up), layers.upBias = experts->upBias;
+  layers.gate = stack(node, experts->gate), layers.gateBias = experts->gateBias;
+  layers.down = stack(node, node.in(4)), layers.downBias = node.in(5);
+  layers.activation = *activation, layers.fused = experts->fused, layers.swiglu = experts->swiglu;
+  Value result = MoeOp::create(node.b, x, {choice.ids, weights}, layers);
   node.lowerer.setSizes(result, {rows[0], sizes.back()});
   node.set(0, node.reshape(result, sizes));
   return success();

@@ -101,11 +101,39 @@ FailureOr<ResultDims> MoeOp::getResultDims(TypeRange operands) {
   return dims.empty() ? FailureOr<ResultDims>() : dims;
 }
 
+void MoeOp::build(OpBuilder &b, OperationState &state, Value x, const ExpertRouting &routing,
+                  const ExpertLayers &layers) {
+  state.addTypes(x.getType());
+  state.addOperands({x, routing.ids, routing.weights, layers.up, layers.down});
+  SmallVector<int32_t> segments(5, 1);
+  for (Value optional : {layers.gate, layers.upBias, layers.downBias, layers.gateBias}) {
+    segments.push_back(optional ? 1 : 0);
+    if (optional)
+      state.addOperands(optional);
+  }
+  Properties &properties = state.getOrAddProperties<Properties>();
+  llvm::copy(segments, properties.operandSegmentSizes.begin());
+  properties.activation = ActivationAttr::get(b.getContext(), layers.activation);
+  if (layers.fused)
+    properties.fused = FusedRowsAttr::get(b.getContext(), *layers.fused);
+  if (!layers.swiglu)
+    return;
+  properties.alpha = b.getF32FloatAttr(layers.swiglu->alpha);
+  properties.offset = b.getF32FloatAttr(layers.swiglu->offset);
+  properties.limit = b.getF32FloatAttr(layers.swiglu->limit);
+}
+
+std::optional<Swiglu> MoeOp::getSwiglu() {
+  if (!getAlpha())
+    return std::nullopt;
+  return Swiglu{getAlpha()->convertToFloat(), getOffset()->convertToFloat(), getLimit()->convertToFloat()};
+}
+
 /// Kernels read gate and up in the same form. Where up is fused with the gate, each hidden channel has two of its outputs.
 SmallVector<WeightUse> MoeOp::listWeights() {
   OpOperand *x = &getXMutable(), *up = &getUpMutable(), *gate = getOptional(getGateMutable());
   int64_t experts = getExpertCount(), choices = getExpertIds().getType().getShape().back();
-  WeightOutputs upOutputs = gate ? WeightOutputs::Hidden : WeightOutputs::Activated;
+  WeightOutputs upOutputs = gate && !getSwiglu() ? WeightOutputs::Hidden : WeightOutputs::Activated;
   SmallVector<WeightUse> weights;
   if (gate)
     weights.push_back(
@@ -151,6 +179,20 @@ static LogicalResult verifyExpertBiases(MoeOp op) {
   return success();
 }
 
+static LogicalResult verifySwiglu(MoeOp op) {
+  if (!op.getAlpha() && !op.getOffset() && !op.getLimit())
+    return success();
+  bool isGated = op.getActivation() == Activation::Silu && (op.getGate() || op.getFused());
+  if (!op.getAlpha() || !op.getOffset() || !op.getLimit() || !isGated) // moe C8
+    return op.emitOpError() << "expected alpha, offset and limit to be given together, with silu and a gate";
+  if (!op.getAlpha()->isFinite() || !op.getOffset()->isFinite()) // moe C8
+    return op.emitOpError() << "expected alpha and offset to be finite, but got " << op.getAlphaAttr() << " and "
+                            << op.getOffsetAttr();
+  if (op.getLimit()->isNaN() || !(op.getLimit()->convertToFloat() > 0)) // moe C8
+    return op.emitOpError() << "expected limit to be positive, but got " << op.getLimitAttr();
+  return success();
+}
+
 LogicalResult MoeOp::verify() {
   if (failed(verifyRow(*this, getX(), getUp())) || failed(verifyRouting(*this)) || // moe C1, C2
       failed(verifyExperts(*this)) || failed(verifyExpertBiases(*this)) ||
@@ -160,5 +202,5 @@ LogicalResult MoeOp::verify() {
     return failure();
   if (getFused() && getGate()) // moe C7
     return emitOpError() << "expected fused to be absent with gate";
-  return success();
+  return verifySwiglu(*this);
 }

@@ -7,6 +7,8 @@
 
 #include "Decompositions.h"
 
+#include "hone/Transforms/ExpertHidden.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -69,6 +71,41 @@ Value hone::buildHidden(LocBuilder &builder, Activation activation, Value up, Va
       return buildActivation(b, activation, args[0]);
     return arith::MulFOp::create(b, buildActivation(b, activation, args[1]), args[0]);
   });
+}
+
+/// Limits that are infinite change nothing.
+Value hone::buildExpertHidden(LocBuilder &builder, MoeOp op, Value up, Value gate, Type elements) {
+  std::optional<Swiglu> swiglu = op.getSwiglu();
+  if (!swiglu)
+    return buildHidden(builder, op.getActivation(), up, gate, elements);
+  Sizes sizes = tensor::getMixedSizes(builder, builder.getLoc(), up);
+  SmallVector<int64_t> all = loopRange(0, sizes.size());
+  SmallVector<Operand> operands{{up, all}, {gate, all}};
+  return buildMap(builder, sizes, elements, operands, [&](LocBuilder &b, ValueRange args) -> Value {
+    Value limit = constantF32(b, swiglu->limit), least = constantF32(b, -swiglu->limit);
+    Value g = arith::MinimumFOp::create(b, args[1], limit);
+    Value u = arith::MaximumFOp::create(b, arith::MinimumFOp::create(b, args[0], limit), least);
+    Value scaled = arith::MulFOp::create(b, g, constantF32(b, -swiglu->alpha));
+    Value denominator = arith::AddFOp::create(b, constantF32(b, 1.0f), math::ExpOp::create(b, scaled));
+    Value shifted = arith::AddFOp::create(b, u, constantF32(b, swiglu->offset));
+    return arith::MulFOp::create(b, arith::DivFOp::create(b, g, denominator), shifted);
+  });
+}
+
+std::pair<Value, Value> hone::splitFusedRows(LocBuilder &builder, MoeOp op, Value rows) {
+  Sizes sizes = tensor::getMixedSizes(builder, builder.getLoc(), rows);
+  bool isAlternate = op.getFused() == FusedRows::Alternate;
+  auto take = [&](int64_t first) -> Value {
+    SmallVector<OpFoldResult> offsets(sizes.size(), builder.getIndexAttr(0)),
+        steps(sizes.size(), builder.getIndexAttr(1));
+    SmallVector<OpFoldResult> part = sizes;
+    part.back() = builder.getIndexAttr(op.getHiddenSize());
+    offsets.back() = builder.getIndexAttr(first);
+    steps.back() = builder.getIndexAttr(isAlternate ? 2 : 1);
+    return tensor::ExtractSliceOp::create(builder, rows, offsets, part, steps);
+  };
+  Value gate = take(0);
+  return {gate, take(isAlternate ? 1 : op.getHiddenSize())};
 }
 
 static Value decomposeGatedMlp(LocBuilder &builder, GatedMlpOp op) {
@@ -189,7 +226,7 @@ Value MoeBuilder::build() {
   }
   Value upRows = buildProducts(op.getX(), leading, up);
   Value gateRows = gate.weights ? buildProducts(op.getX(), leading, gate) : Value();
-  Value hidden = buildHidden(builder, op.getActivation(), upRows, gateRows, elements);
+  Value hidden = buildExpertHidden(builder, op, upRows, gateRows, elements);
   Value blocks = buildProducts(hidden, chosen, {op.getDown(), op.getDownBias(), outputs, 0, 1, outputs});
   return roundTo(builder, buildSum(blocks), elements);
 }

@@ -10,6 +10,8 @@
 
 #include "Decompositions.h"
 
+#include "hone/Transforms/ExpertHidden.h"
+
 using namespace mlir;
 using namespace hone;
 
@@ -27,7 +29,6 @@ private:
   Value buildPerRow(int64_t expert, Value factors);
   Value keepChosen(Value x, Value chosen);
   Value multiply(Value x, Value weights, Value biases, int64_t expert);
-  Value takeColumns(Value rows, int64_t first, int64_t count, int64_t step);
   Value buildBlock(int64_t expert, Value chosen);
 
   LocBuilder &builder;
@@ -90,27 +91,14 @@ Value ExpertSplitter::multiply(Value x, Value weights, Value biases, int64_t exp
   return LinearOp::create(builder, RankedTensorType::get(shape, input.getElementType()), x, matrix, bias);
 }
 
-/// Columns first, first + step, … of the rows.
-Value ExpertSplitter::takeColumns(Value rows, int64_t first, int64_t count, int64_t step) {
-  Sizes sizes = tensor::getMixedSizes(builder, builder.getLoc(), rows);
-  SmallVector<OpFoldResult> offsets(rank, builder.getIndexAttr(0)), steps(rank, builder.getIndexAttr(1));
-  sizes.back() = builder.getIndexAttr(count);
-  offsets.back() = builder.getIndexAttr(first);
-  steps.back() = builder.getIndexAttr(step);
-  return tensor::ExtractSliceOp::create(builder, rows, offsets, sizes, steps);
-}
-
 Value ExpertSplitter::buildBlock(int64_t expert, Value chosen) {
   Value x = keepChosen(op.getX(), chosen);
   Value upRows = multiply(x, up, op.getUpBias(), expert), gateRows;
   if (gate)
     gateRows = multiply(x, gate, op.getGateBias(), expert);
-  if (std::optional<FusedRows> fused = op.getFused()) {
-    int64_t width = op.getHiddenSize(), step = *fused == FusedRows::Alternate ? 2 : 1;
-    gateRows = takeColumns(upRows, 0, width, step);
-    upRows = takeColumns(upRows, step == 2 ? 1 : width, width, step);
-  }
-  Value hidden = buildHidden(builder, op.getActivation(), upRows, gateRows, op.getX().getType().getElementType());
+  if (op.getFused())
+    std::tie(gateRows, upRows) = splitFusedRows(builder, op, upRows);
+  Value hidden = buildExpertHidden(builder, op, upRows, gateRows, op.getX().getType().getElementType());
   return multiply(keepChosen(hidden, chosen), down, op.getDownBias(), expert);
 }
 

@@ -22,6 +22,8 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include <limits>
+
 namespace hone {
 
 /// What hone.attention is made from, by name.
@@ -36,6 +38,25 @@ struct AttentionParts {
   bool hasBf16Products = false, hasLse = false;
   /// The type of the result, if more is known of it than operands say.
   mlir::RankedTensorType type;
+};
+
+/// What hone.moe has in place of silu and its product with up.
+struct Swiglu {
+  float alpha = 1, offset = 0, limit = std::numeric_limits<float>::infinity();
+};
+
+/// The experts of each row.
+struct ExpertRouting {
+  mlir::Value ids, weights;
+};
+
+/// The layers of the experts of hone.moe, by name.
+struct ExpertLayers {
+  mlir::Value up, gate, down;             // gate is null in a plain block
+  mlir::Value upBias, gateBias, downBias; // each may be null
+  Activation activation = Activation::Silu;
+  std::optional<FusedRows> fused; // where up has the gate too
+  std::optional<Swiglu> swiglu;
 };
 
 } // namespace hone
