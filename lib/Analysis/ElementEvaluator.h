@@ -26,6 +26,7 @@ public:
 private:
   // ElementExpression.cpp: leaves and element-wise operators.
   const Expression *evaluateOther();
+  std::optional<Polynomial> getIndexedSize();
   const Expression *constant(mlir::DenseElementsAttr elements);
   const Expression *elementwise(llvm::StringRef name);
   const Expression *integerArithmetic(llvm::StringRef name, const Polynomial &a, const Polynomial &b);
@@ -53,6 +54,7 @@ private:
   const Expression *gatherNd();
   const Expression *scatterNd();
   const Expression *trilu();
+  const Expression *oneHot();
   const Expression *cumSum();
   const Expression *reduce();
 

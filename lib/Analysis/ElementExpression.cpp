@@ -103,7 +103,23 @@ const Expression *ElementEvaluator::opaque() {
     return load;
   // Generated integers are counts of the state's.
   bool nonNegative = element.isUnsignedInteger() || value.getDefiningOp<tensor::GenerateOp>();
-  return e.integer(e.atomOf(load, nonNegative));
+  std::optional<Polynomial> size = getIndexedSize();
+  return e.integer(e.atomOf(load, nonNegative || size, size ? std::optional(*size - 1) : std::nullopt));
+}
+
+/// The size of the dimension that the value has indices into: where TopK found what it chose, or NonZero an element.
+std::optional<Polynomial> ElementEvaluator::getIndexedSize() {
+  StringRef name = op && onnxir::isOnnxOp(op) && onnxir::getDomain(op).empty() ? onnxir::getOpType(op) : StringRef();
+  bool isTopK = name == "TopK" && cast<OpResult>(value).getResultNumber() == 1;
+  auto shape = isTopK || name == "NonZero" ? analysis.getShape(op->getOperand(0)) : std::nullopt;
+  if (!shape)
+    return std::nullopt;
+  auto axis = isTopK            ? normalizeAxis(getInteger(op, "axis", -1), shape->size())
+              : indices.empty() ? std::nullopt
+                                : indices[0].getConstant();
+  if (!axis || *axis < 0 || *axis >= static_cast<int64_t>(shape->size()))
+    return std::nullopt;
+  return (*shape)[*axis];
 }
 
 static const Expression *toExpression(Attribute attr, Expressions &e) {
@@ -361,6 +377,7 @@ const Expression *ElementEvaluator::evaluate() {
                                               {"GatherND", &ElementEvaluator::gatherNd},
                                               {"ScatterND", &ElementEvaluator::scatterNd},
                                               {"Trilu", &ElementEvaluator::trilu},
+                                              {"OneHot", &ElementEvaluator::oneHot},
                                               {"CumSum", &ElementEvaluator::cumSum},
                                               {"ReduceSum", &ElementEvaluator::reduce},
                                               {"ReduceMax", &ElementEvaluator::reduce}};

@@ -341,6 +341,24 @@ const Expression *ElementEvaluator::scatterNd() {
   return analysis.getElement(op->getOperand(2), indices);
 }
 
+/// Only for indices that are not counted from the end.
+const Expression *ElementEvaluator::oneHot() {
+  auto values = analysis.getContents(op->getOperand(2));
+  auto axis = normalizeAxis(getInteger(op, "axis", -1), indices.size());
+  if (!values || values->size() != 2 || !axis)
+    return nullptr;
+  SmallVector<Polynomial> at(indices);
+  Polynomial hot = at[*axis];
+  at.erase(at.begin() + *axis);
+  const Expression *index = analysis.getElement(op->getOperand(0), at);
+  if (index->kind != ExpressionKind::Integer || !e.isNonNegative(index->polynomial))
+    return nullptr;
+  const Expression *isHot = e.isZero(index->polynomial - hot);
+  if ((*values)[0] == 0 && (*values)[1] == 1)
+    return e.integer(e.toInteger(isHot));
+  return selectInteger(isHot, e.integer((*values)[1]), e.integer((*values)[0]));
+}
+
 const Expression *ElementEvaluator::trilu() {
   if (indices.size() < 2)
     return nullptr;

@@ -312,7 +312,8 @@ OptionalShape ShapeRules::compute() {
       {"Squeeze", &ShapeRules::squeeze},     {"Split", &ShapeRules::split},
       {"Transpose", &ShapeRules::transpose}, {"GatherND", &ShapeRules::gatherNd},
       {"Flatten", &ShapeRules::flatten},     {"Attention", &ShapeRules::attention},
-      {"Tile", &ShapeRules::tile},           {"LinearAttention", &ShapeRules::linearAttention}};
+      {"Tile", &ShapeRules::tile},           {"LinearAttention", &ShapeRules::linearAttention},
+      {"TopK", &ShapeRules::topK},           {"OneHot", &ShapeRules::oneHot}};
   if (auto it = rules.find(name); it != rules.end())
     return (this->*it->second)();
   if (name == "MatMul" || name == "MatMulInteger")

@@ -56,6 +56,8 @@ private:
   OptionalShape split();
   OptionalShape transpose();
   OptionalShape gatherNd();
+  OptionalShape topK();
+  OptionalShape oneHot();
   OptionalShape flatten();
   OptionalShape attention();
   OptionalShape linearAttention();

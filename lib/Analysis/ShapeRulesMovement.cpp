@@ -84,6 +84,26 @@ OptionalShape ShapeRules::gatherFrom(const OptionalShape &data, int64_t along) {
   return shape;
 }
 
+OptionalShape ShapeRules::topK() {
+  OptionalShape shape = in(0);
+  auto axis = shape ? normalizeAxis(getInteger(op, "axis", -1), shape->size()) : std::nullopt;
+  auto count = contents(1);
+  if (!axis || !count || count->size() != 1)
+    return std::nullopt;
+  (*shape)[*axis] = count->front();
+  return shape;
+}
+
+OptionalShape ShapeRules::oneHot() {
+  OptionalShape shape = in(0);
+  auto axis = shape ? normalizeAxis(getInteger(op, "axis", -1), shape->size() + 1) : std::nullopt;
+  auto depth = contents(1);
+  if (!axis || !depth || depth->size() != 1)
+    return std::nullopt;
+  shape->insert(shape->begin() + *axis, depth->front());
+  return shape;
+}
+
 OptionalShape ShapeRules::gatherNd() {
   OptionalShape data = in(0), indices = in(1);
   int64_t batch = getInteger(op, "batch_dims", 0);
