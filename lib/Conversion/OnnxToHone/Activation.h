@@ -20,6 +20,16 @@ struct MatchedActivation {
 /// at points and compared. Nothing if it is none that the hone dialect names, or if it reads more than one tensor.
 std::optional<MatchedActivation> matchActivation(Value value, SymbolicAnalysis &analysis);
 
+/// `kind(gate) · up`, or the SwiGLU of both with those constants.
+struct MatchedGate {
+  Value gate, up;
+  Activation kind;
+  std::optional<Swiglu> swiglu;
+};
+
+/// Recognises `value` as a gate of two tensors, in each way that it may be one.
+SmallVector<MatchedGate> matchGates(Value value, SymbolicAnalysis &analysis);
+
 } // namespace hone::raising
 
 #endif // HONE_LIB_CONVERSION_ONNXTOHONE_ACTIVATION_H

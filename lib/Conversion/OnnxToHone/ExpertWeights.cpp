@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A matrix has the bytes of all its parts in order, so that only types change.
+// A matrix has the bytes of all its parts in order, so that only types change, or says which parts it has.
 
 #include "ExpertWeights.h"
 
@@ -26,7 +26,8 @@ Value ExpertWeights::read(OnnxBuilder &onnx, const Twine &name, RankedTensorType
     OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
     param = ParamOp::create(b, onnx.loc, (name + ".experts").str(), type, storage);
     symbols.insert(param);
-    if (auto original = symbols.lookup<ParamOp>(name.str()))
+    auto original = symbols.lookup<ParamOp>(name.str());
+    if (original && !joined.contains(original))
       copies.try_emplace(original, param);
   }
   return GetParamOp::create(onnx.b, onnx.loc, param.getTensorType(), param.getSymName());
@@ -47,6 +48,73 @@ Value ExpertWeights::stack(OnnxBuilder &onnx, Value weights) {
     if (Attribute storage = reshapeStorage(constant->getAttr("value"), stacked))
       return read(onnx, "constant", stacked, storage);
   return onnx.reshape(weights, {rows, columns}, {rows, columns});
+}
+
+int64_t ExpertMatrices::getExpertCount() const {
+  return all ? getRankedType(all).getDimSize(0) : static_cast<int64_t>(parts.size());
+}
+
+int64_t ExpertMatrices::getOutputs() const {
+  return all ? getRankedType(all).getDimSize(isTransposed ? 2 : 1) : getRankedType(parts.front()).getDimSize(0);
+}
+
+int64_t ExpertMatrices::getInputs() const {
+  return all ? getRankedType(all).getDimSize(isTransposed ? 1 : 2) : getRankedType(parts.front()).getDimSize(1);
+}
+
+/// Parameters of their own as one.
+Value ExpertWeights::join(OnnxBuilder &onnx, ArrayRef<Value> parts) {
+  RankedTensorType type = getRankedType(parts.front());
+  SmallVector<Attribute> storage;
+  std::string name;
+  for (Value part : parts) {
+    auto get = part.getDefiningOp<GetParamOp>();
+    auto param = get ? symbols.lookup<ParamOp>(get.getName()) : ParamOp();
+    bool isPlain = param && (!type.getEncoding() || isa<StoredAttr>(type.getEncoding())) &&
+                   isa<ElementsAttr, ExternalAttr>(param.getStorage());
+    if (!isPlain || param.getTensorType() != type)
+      return {};
+    if (name.empty())
+      name = param.getSymName().str();
+    storage.push_back(param.getStorage());
+    joined.insert(param);
+  }
+  auto stacked = StackedAttr::get(type.getContext(), type, onnx.b.getArrayAttr(storage));
+  return read(onnx, name, stacked.getStackedType(), stacked);
+}
+
+/// `[E, K, N]` as `[E · N, K]`.
+Value ExpertWeights::joinTransposed(OnnxBuilder &onnx, Value all) {
+  RankedTensorType type = getRankedType(all);
+  auto get = all.getDefiningOp<GetParamOp>();
+  auto param = get ? symbols.lookup<ParamOp>(get.getName()) : ParamOp();
+  Operation *constant = getDefiningOp(all, "Constant");
+  Attribute whole = param ? param.getStorage() : constant ? constant->getAttr("value") : Attribute();
+  auto matrix = RankedTensorType::get(type.getShape().drop_front(), type.getElementType());
+  if (!whole || type.getEncoding() || !getDenseBytes(matrix))
+    return {};
+  SmallVector<Attribute> storage;
+  for (int64_t expert = 0; expert < type.getDimSize(0); ++expert)
+    storage.push_back(cut.take(whole, matrix, expert));
+  if (llvm::is_contained(storage, Attribute()))
+    return {};
+  auto stacked = StackedAttr::get(type.getContext(), getTransposedType(matrix), onnx.b.getArrayAttr(storage));
+  return read(onnx, param ? param.getSymName() : "constant", stacked.getStackedType(), stacked);
+}
+
+Value ExpertWeights::stack(OnnxBuilder &onnx, const ExpertMatrices &matrices) {
+  if (!matrices)
+    return {};
+  if (!matrices.all)
+    return join(onnx, matrices.parts);
+  return matrices.isTransposed ? joinTransposed(onnx, matrices.all) : stack(onnx, matrices.all);
+}
+
+void ExpertWeights::finish() {
+  passNamesOn(module, symbols, copies);
+  for (ParamOp param : joined)
+    if (mlir::SymbolTable::symbolKnownUseEmpty(param, module))
+      symbols.erase(param);
 }
 
 Value ExpertWeights::stack(OnnxBuilder &onnx, Value codes, Value scales, Value zeros, int64_t bits, int64_t group,

@@ -8,7 +8,21 @@
 
 #include "QuantizedWeight.h"
 
+#include "llvm/ADT/SetVector.h"
+
 namespace hone::raising {
+
+/// The matrices of all experts, as a file has them.
+struct ExpertMatrices {
+  Value all; // `[E, N, K]`, or `[E, K, N]` where transposed; or null, and
+  bool isTransposed = false;
+  SmallVector<Value> parts; // `[N, K]` of each
+
+  explicit operator bool() const { return all || !parts.empty(); }
+  int64_t getExpertCount() const;
+  int64_t getOutputs() const;
+  int64_t getInputs() const;
+};
 
 /// Makes the parameters of one module. New ones stand beside their sources until nobody reads those.
 class ExpertWeights {
@@ -18,21 +32,28 @@ public:
   /// `weights` `[E, N, K]` as `[E · N, K]`; null if `weights` is.
   Value stack(OnnxBuilder &onnx, Value weights);
 
+  /// The same of matrices in any form. Null where they are parameters in a form that cannot be joined, or there are none.
+  Value stack(OnnxBuilder &onnx, const ExpertMatrices &matrices);
+
   /// Integers `[E, N, bytes]` of `bits` bits with scales `[E, N]` or `[E, N, groups]` and zero points or null, as `[E · N, K]`
   /// of `elements`; `group` inputs share a scale, 0: all. Null where they are no parameters or have other sizes.
   Value stack(OnnxBuilder &onnx, Value codes, Value scales, Value zeros, int64_t bits, int64_t group, Type elements);
 
   /// To be called once all experts are raised.
-  void finish() { passNamesOn(module, symbols, copies); }
+  void finish();
 
 private:
   Value read(OnnxBuilder &onnx, const mlir::Twine &name, RankedTensorType type, mlir::Attribute storage);
+  Value join(OnnxBuilder &onnx, ArrayRef<Value> parts);
+  Value joinTransposed(OnnxBuilder &onnx, Value all);
 
   mlir::ModuleOp module;
   mlir::SymbolTable symbols;
   QuantizedMatcher quantized;
   llvm::DenseMap<std::pair<Type, mlir::Attribute>, ParamOp> params; // by what they store
   ParamCopies copies;
+  StorageParts cut;
+  llvm::SetVector<ParamOp> joined; // into one
 };
 
 } // namespace hone::raising

@@ -15,6 +15,9 @@ namespace hone::raising {
 /// products with gathered matrices; the number of them. Other routings get a remark with the reason.
 unsigned raiseMoes(mlir::func::FuncOp function, ExpertWeights &weights);
 
+/// Replaces the sums of `function` to which each expert adds the results of the rows that chose it; the number of them.
+unsigned raiseAddedExperts(mlir::func::FuncOp function, ExpertWeights &weights, SymbolicAnalysis &analysis);
+
 /// Replaces `op`, MoE or QMoE of com.microsoft. Fails, after a remark, where hone.moe cannot say it.
 bool raiseMoeOperator(Operation *op, ExpertWeights &weights);
 

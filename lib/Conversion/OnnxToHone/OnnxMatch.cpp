@@ -5,7 +5,11 @@
 
 #include "OnnxMatch.h"
 
+#include "hone/Dialect/Hone/HoneStorage.h"
+#include "hone/Dialect/Hone/ParamBytes.h"
+
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Iterators.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -205,6 +209,28 @@ Value OnnxBuilder::cast(Value value, Type element) {
     return value;
   return create("Cast", value, RankedTensorType::get(type.getShape(), element),
                 integerAttr("to", getDataType(element)));
+}
+
+mlir::Attribute StorageParts::take(mlir::Attribute storage, RankedTensorType type, int64_t part) {
+  mlir::Attribute &taken = parts[{storage, part}];
+  if (!taken)
+    taken = cut(storage, type, part);
+  return taken;
+}
+
+mlir::Attribute StorageParts::cut(mlir::Attribute storage, RankedTensorType type, int64_t part) {
+  int64_t bytes = getDenseBytes(type).value_or(0);
+  if (auto external = dyn_cast<ExternalAttr>(storage))
+    return ExternalAttr::get(type.getContext(), external.getFile(), external.getOffset() + part * bytes, bytes);
+  if (auto resource = dyn_cast<mlir::DenseResourceElementsAttr>(storage)) {
+    mlir::AsmResourceBlob *blob = resource.getRawHandle().getBlob();
+    return blob ? makeResource(type, blob->getData().slice(part * bytes, bytes)) : mlir::Attribute();
+  }
+  auto elements = dyn_cast<mlir::DenseElementsAttr>(storage);
+  if (!elements)
+    return {};
+  ArrayRef<char> raw = elements.getRawData();
+  return mlir::DenseElementsAttr::getFromRawBuffer(type, elements.isSplat() ? raw : raw.slice(part * bytes, bytes));
 }
 
 void passNamesOn(ModuleOp module, SymbolTable &symbols, const ParamCopies &copies) {

@@ -103,6 +103,18 @@ public:
 /// Parameters in another form, by those they are copies of.
 using ParamCopies = llvm::MapVector<ParamOp, ParamOp>;
 
+/// Arrays that one storage holds one after the other.
+class StorageParts {
+public:
+  /// The bytes of number `part` of the arrays of `type` that `storage` holds, the same each time; null where it cannot be cut.
+  mlir::Attribute take(mlir::Attribute storage, RankedTensorType type, int64_t part);
+
+private:
+  static mlir::Attribute cut(mlir::Attribute storage, RankedTensorType type, int64_t part);
+
+  llvm::DenseMap<std::pair<mlir::Attribute, int64_t>, mlir::Attribute> parts;
+};
+
 /// Erases the parameters that nothing reads any more, and gives their names to their copies.
 void passNamesOn(mlir::ModuleOp module, mlir::SymbolTable &symbols, const ParamCopies &copies);
 

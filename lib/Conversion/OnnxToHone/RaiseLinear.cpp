@@ -57,6 +57,7 @@ private:
   /// By their planes.
   llvm::DenseMap<std::pair<Type, Attribute>, ParamOp> encoded;
   ParamCopies copies;
+  StorageParts parts;
   llvm::SetVector<ParamOp> cut; // into parts
 };
 
@@ -102,18 +103,6 @@ Value ParamTable::get(OpBuilder &b, Location loc, const QuantizedWeight &weight)
   return GetParamOp::create(b, loc, param.getTensorType(), param.getSymName());
 }
 
-/// The bytes of number `part` of the arrays of `type` that `storage` holds one after the other; null where it cannot be cut.
-static Attribute takePart(Attribute storage, RankedTensorType type, int64_t part) {
-  int64_t bytes = getDenseBytes(type).value_or(0);
-  if (auto external = dyn_cast<ExternalAttr>(storage))
-    return ExternalAttr::get(type.getContext(), external.getFile(), external.getOffset() + part * bytes, bytes);
-  auto elements = dyn_cast<DenseElementsAttr>(storage);
-  if (!elements)
-    return {};
-  ArrayRef<char> raw = elements.getRawData();
-  return DenseElementsAttr::getFromRawBuffer(type, elements.isSplat() ? raw : raw.slice(part * bytes, bytes));
-}
-
 Value ParamTable::getPart(OpBuilder &b, Location loc, const Weight &weight) {
   auto read = weight.value.getDefiningOp<GetParamOp>();
   auto original = read ? symbols.lookup<ParamOp>(read.getName()) : ParamOp();
@@ -121,7 +110,7 @@ Value ParamTable::getPart(OpBuilder &b, Location loc, const Weight &weight) {
     return {};
   RankedTensorType all = original.getTensorType();
   auto matrix = RankedTensorType::get(all.getShape().drop_front(), all.getElementType());
-  Attribute storage = takePart(original.getStorage(), matrix, *weight.part);
+  Attribute storage = parts.take(original.getStorage(), matrix, *weight.part);
   if (!storage)
     return {};
   if (weight.isTransposed)

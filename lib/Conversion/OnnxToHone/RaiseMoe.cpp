@@ -3,6 +3,7 @@
 //
 // hone.moe from its sum over the chosen experts backwards. The router stays what it is.
 
+#include "ExpertProducts.h"
 #include "Moe.h"
 
 using namespace mlir;
@@ -13,15 +14,11 @@ static constexpr llvm::StringLiteral kPass = "hone-raise-mlp";
 
 namespace {
 
-/// Rows `[R, N]`: row r of `x` times the matrix `weights[ids[r]]` of `[E, N, K]`, plus `bias[ids[r]]` if that is given.
-struct ExpertProduct {
-  Value x, weights, ids, bias;
-};
-
 /// A block of experts, what rows it is applied to, and the experts of those.
 struct AppliedBlock {
   Value x, ids;
-  ExpertBlock layers;
+  ExpertMatrices up, gate, down; // gate is none in a plain block
+  ExpertLayers layers;           // all but the matrices
 };
 
 class MoeRaiser {
@@ -31,11 +28,10 @@ public:
 
 private:
   bool raiseSum(Operation *sum);
-  std::optional<ExpertProduct> matchProduct(Value rows);
-  Value matchGathered(Value value, Value &ids);
+  bool raise(Operation *sum, AppliedBlock &block, Value factors, const std::optional<SortedIds> &sorted, int64_t count);
   std::optional<AppliedBlock> matchBlock(Value rows);
   bool matchHidden(Value hidden, AppliedBlock &block);
-  bool matchGatedHidden(Operation *product, unsigned side, AppliedBlock &block);
+  bool matchGated(const MatchedGate &hidden, AppliedBlock &block);
   Value matchRepeatedRows(Value rows, int64_t times);
   void explain(Operation *topK);
 
@@ -46,71 +42,9 @@ private:
 
 } // namespace
 
-/// What is left of `value` without operators that only add or drop dimensions of size 1 or make one dimension of several.
-static Value skipReshapes(Value value) {
-  while (Operation *op = skipCasts(value).getDefiningOp()) {
-    if (!isOp(op, "Unsqueeze") && !isOp(op, "Squeeze") && !isOp(op, "Reshape") && !isOp(op, "Flatten"))
-      break;
-    value = op->getOperand(0);
-  }
-  return skipCasts(value);
-}
-
 /// `values` `[rows * count]`, with dimensions of size 1 or without, as `[rows, count]`.
 static Value foldRows(OnnxBuilder &onnx, Value values, int64_t count) {
   return onnx.reshape(values, {-1, count}, {ShapedType::kDynamic, count});
-}
-
-//===----------------------------------------------------------------------===//
-// Products with gathered matrices
-//===----------------------------------------------------------------------===//
-
-/// The weights whose entries along the first dimension are chosen by `ids` `[R]` or `[R, 1]`; null if there are none, or if
-/// `ids` are already others.
-Value MoeRaiser::matchGathered(Value value, Value &ids) {
-  Operation *op = value.getDefiningOp();
-  bool isGather = op && isOp(op, "Gather") && getInteger(op, "axis", 0) == 0 && getRank(op->getOperand(1)) == 1;
-  bool isGatherNd = op && isOp(op, "GatherND") && getInteger(op, "batch_dims", 0) == 0 &&
-                    getRank(op->getOperand(1)) == 2 && getLastSize(op->getOperand(1)) == 1;
-  if ((!isGather && !isGatherNd) || !isWeight(op->getOperand(0)))
-    return {};
-  Value source = skipReshapes(op->getOperand(1));
-  if (ids && ids != source)
-    return {};
-  ids = source;
-  return op->getOperand(0);
-}
-
-/// Whether an operator drops the last dimension, of size 1.
-static bool dropsLast(Operation *op) {
-  int64_t rank = getRank(op->getOperand(0));
-  return (isOp(op, "Squeeze") || isOp(op, "Reshape")) && rank == 3 && getRank(op->getResult(0)) == 2 &&
-         getLastSize(op->getOperand(0)) == 1 &&
-         getLastSize(op->getResult(0)) == getRankedType(op->getOperand(0)).getDimSize(1);
-}
-
-std::optional<ExpertProduct> MoeRaiser::matchProduct(Value rows) {
-  ExpertProduct product;
-  rows = skipCasts(rows);
-  if (Operation *sum = getDefiningOp(rows, "Add")) {
-    for (unsigned side : {0u, 1u})
-      if (!product.bias && (product.bias = matchGathered(skipCasts(sum->getOperand(side)), product.ids)))
-        rows = skipCasts(sum->getOperand(1 - side));
-  }
-  Operation *drop = rows.getDefiningOp();
-  Operation *matmul = drop && dropsLast(drop) ? getDefiningOp(skipCasts(drop->getOperand(0)), "MatMul") : nullptr;
-  if (!matmul)
-    return std::nullopt;
-  product.weights = matchGathered(skipCasts(matmul->getOperand(0)), product.ids);
-  auto column = skipCasts(matmul->getOperand(1)).getDefiningOp();
-  bool isColumn = column && (isOp(column, "Unsqueeze") || isOp(column, "Reshape")) &&
-                  getRank(column->getOperand(0)) == 2 && getLastSize(column->getResult(0)) == 1 &&
-                  getRank(column->getResult(0)) == 3 &&
-                  getRankedType(column->getResult(0)).getDimSize(1) == getLastSize(column->getOperand(0));
-  if (!product.weights || getRank(product.weights) != 3 || !isColumn)
-    return std::nullopt;
-  product.x = skipCasts(column->getOperand(0));
-  return product;
 }
 
 /// `[R, K]` from which `rows` `[R * times, K]` repeat each row; null where they do not.
@@ -135,70 +69,114 @@ Value MoeRaiser::matchRepeatedRows(Value rows, int64_t times) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// One half of the columns of a product.
-struct Half {
+/// Columns first, first + step, … of a product.
+struct Columns {
   Value rows;
-  int64_t first = 0, count = 0;
+  int64_t first = 0, step = 1, count = 0;
 };
 } // namespace
 
+/// Every other column, where `op` takes those.
+static std::optional<Columns> matchAlternate(Operation *op, SymbolicAnalysis &analysis) {
+  if (!isOp(op, "Slice") || !getOperand(op, 3) || !getOperand(op, 4))
+    return std::nullopt;
+  auto starts = analysis.getConstants(op->getOperand(1)), axes = analysis.getConstants(op->getOperand(3)),
+       steps = analysis.getConstants(op->getOperand(4));
+  int64_t rank = getRank(op->getResult(0)), count = getLastSize(op->getResult(0)), all = getLastSize(op->getOperand(0));
+  bool fits = starts && axes && steps && starts->size() == 1 && axes->size() == 1 && steps->size() == 1 &&
+              (axes->front() == -1 || axes->front() == rank - 1) && steps->front() == 2 &&
+              (starts->front() == 0 || starts->front() == 1) && !ShapedType::isDynamic(count) && all == 2 * count;
+  if (!fits)
+    return std::nullopt;
+  return Columns{skipCasts(op->getOperand(0)), starts->front(), 2, count};
+}
+
 /// `value` as columns of what it is cut from, or as all of its own.
-static Half matchHalf(Value value) {
+static Columns matchColumns(Value value, SymbolicAnalysis &analysis) {
   value = skipCasts(value);
   int64_t count = getLastSize(value);
   Operation *op = value.getDefiningOp();
+  if (op)
+    if (auto alternate = matchAlternate(op, analysis))
+      return *alternate;
   if (!op || !isOp(op, "Split") || op->getNumResults() != 2 || ShapedType::isDynamic(count))
-    return {value, 0, count};
+    return {value, 0, 1, count};
   int64_t axis = getInteger(op, "axis", 0), rank = getRank(value), all = getLastSize(op->getOperand(0));
   if ((axis != -1 && axis != rank - 1) || all != 2 * count)
-    return {value, 0, count};
-  return {skipCasts(op->getOperand(0)), cast<OpResult>(value).getResultNumber() * count, count};
+    return {value, 0, 1, count};
+  return {skipCasts(op->getOperand(0)), cast<OpResult>(value).getResultNumber() * count, 1, count};
 }
 
-/// Gate and up are two products, or the halves of one with the gate first.
-bool MoeRaiser::matchGatedHidden(Operation *product, unsigned side, AppliedBlock &block) {
-  auto activation = matchActivation(product->getOperand(side), analysis);
-  if (!activation || activation->bias)
-    return false;
-  Half gate = matchHalf(activation->source), up = matchHalf(product->getOperand(1 - side));
-  auto gateRows = matchProduct(gate.rows), upRows = matchProduct(up.rows);
-  bool isOne = gate.rows == up.rows;
+/// Gate and up are two products, or halves or alternate columns of one with the gate first.
+bool MoeRaiser::matchGated(const MatchedGate &hidden, AppliedBlock &block) {
+  Columns gate = matchColumns(hidden.gate, analysis), up = matchColumns(hidden.up, analysis);
+  auto gateRows = matchExpertProduct(gate.rows, analysis), upRows = matchExpertProduct(up.rows, analysis);
+  bool isOne = gate.rows == up.rows, isAlternate = isOne && gate.step == 2;
   bool same = gateRows && upRows && gateRows->ids == upRows->ids && gateRows->x == upRows->x &&
-              gate.count == up.count && gate.first == 0 && up.first == (isOne ? up.count : 0);
-  if (!same || (!isOne && getRankedType(upRows->weights).getDimSize(1) != up.count))
+              gate.count == up.count && gate.step == up.step && gate.first == 0 &&
+              up.first == (isAlternate ? 1
+                           : isOne     ? up.count
+                                       : 0);
+  if (!same || (!isOne && (gate.step != 1 || upRows->weights.getOutputs() != up.count)))
     return false;
-  block.x = upRows->x, block.ids = upRows->ids, block.layers.activation = activation->kind;
-  block.layers.up = upRows->weights, block.layers.upBias = upRows->bias;
+  block.x = upRows->x, block.ids = upRows->ids, block.up = upRows->weights;
+  block.layers.activation = hidden.kind, block.layers.swiglu = hidden.swiglu, block.layers.upBias = upRows->bias;
   if (isOne)
-    block.layers.fused = FusedRows::Halves;
+    block.layers.fused = isAlternate ? FusedRows::Alternate : FusedRows::Halves;
   else
-    block.layers.gate = gateRows->weights, block.layers.gateBias = gateRows->bias;
+    block.gate = gateRows->weights, block.layers.gateBias = gateRows->bias;
   return true;
 }
 
 bool MoeRaiser::matchHidden(Value hidden, AppliedBlock &block) {
-  hidden = skipCasts(hidden);
-  if (Operation *product = getDefiningOp(hidden, "Mul"))
-    for (unsigned side : {0u, 1u})
-      if (matchGatedHidden(product, side, block))
-        return true;
+  for (const MatchedGate &gated : matchGates(hidden, analysis))
+    if (matchGated(gated, block))
+      return true;
   auto activation = matchActivation(hidden, analysis);
-  auto rows = activation && !activation->bias ? matchProduct(activation->source) : std::nullopt;
+  auto rows = activation && !activation->bias ? matchExpertProduct(activation->source, analysis) : std::nullopt;
   if (!rows)
     return false;
-  block.x = rows->x, block.ids = rows->ids, block.layers.activation = activation->kind;
-  block.layers.up = rows->weights, block.layers.upBias = rows->bias;
+  block.x = rows->x, block.ids = rows->ids, block.up = rows->weights;
+  block.layers.activation = activation->kind, block.layers.upBias = rows->bias;
   return true;
 }
 
 std::optional<AppliedBlock> MoeRaiser::matchBlock(Value rows) {
-  auto down = matchProduct(rows);
+  auto down = matchExpertProduct(rows, analysis);
   AppliedBlock block;
-  if (!down || !matchHidden(down->x, block) || down->ids != block.ids ||
-      getRankedType(down->weights).getDimSize(1) != getRankedType(block.layers.up).getDimSize(2))
+  if (!down || !matchHidden(skipCasts(down->x), block) || down->ids != block.ids ||
+      down->weights.getOutputs() != block.up.getInputs() || down->weights.getExpertCount() != block.up.getExpertCount())
     return std::nullopt;
-  block.layers.down = down->weights, block.layers.downBias = down->bias;
+  block.down = down->weights, block.layers.downBias = down->bias;
   return block;
+}
+
+//===----------------------------------------------------------------------===//
+// Sums over the chosen experts
+//===----------------------------------------------------------------------===//
+
+bool MoeRaiser::raise(Operation *sum, AppliedBlock &block, Value factors, const std::optional<SortedIds> &sorted,
+                      int64_t count) {
+  auto refuse = [&](StringRef reason) {
+    remarkMissed(sum->getLoc(), kPass, "Moe") << reason;
+    return false;
+  };
+  Value x = sorted ? matchSortedRows(block.x, sorted->order, count, analysis) : matchRepeatedRows(block.x, count);
+  if (!x)
+    return refuse(sorted ? "the rows of its experts are not in the order that they were sorted in"
+                         : "the rows of its experts are not each row repeated");
+  if (sorted && !(factors = matchGatheredBy(skipReshapes(factors), sorted->order)))
+    return refuse("the routing weights are not in the order that rows were sorted in");
+  OpBuilder b(sum);
+  OnnxBuilder onnx(b, sum->getLoc());
+  std::pair<const ExpertMatrices *, Value *> matrices[] = {
+      {&block.up, &block.layers.up}, {&block.gate, &block.layers.gate}, {&block.down, &block.layers.down}};
+  for (auto [from, to] : matrices)
+    if (*from && !(*to = weights.stack(onnx, *from)))
+      return refuse("the matrices of its experts are no parameters of plain elements");
+  Value ids = foldRows(onnx, sorted ? sorted->source : block.ids, count);
+  replace(sum->getResult(0), createMoe(onnx, x, ids, foldRows(onnx, factors, count), block.layers));
+  return true;
 }
 
 /// The sum over the second dimension of `[T, k, N]`, of weighted rows of experts.
@@ -208,29 +186,25 @@ bool MoeRaiser::raiseSum(Operation *sum) {
   bool isSum = getRank(terms) == 3 && axes && axes->size() == 1 && (axes->front() == 1 || axes->front() == -2) &&
                getInteger(sum, "keepdims", 1) == 0;
   Operation *fold = isSum ? getDefiningOp(terms, "Reshape") : nullptr;
-  Operation *weighted = fold ? getDefiningOp(skipCasts(fold->getOperand(0)), "Mul") : nullptr;
   int64_t count = isSum ? getRankedType(terms).getDimSize(1) : ShapedType::kDynamic;
-  if (!weighted || ShapedType::isDynamic(count) || getRank(weighted->getResult(0)) != 2 ||
-      getLastSize(terms) != getLastSize(weighted->getResult(0)))
+  if (!fold || ShapedType::isDynamic(count))
     return false;
-  OpBuilder b(sum);
-  OnnxBuilder onnx(b, sum->getLoc());
+  Value rows = skipCasts(fold->getOperand(0));
+  auto gather = matchGather(rows);
+  Operation *weighted = getDefiningOp(gather ? skipCasts(gather->first) : rows, "Mul");
+  if (!weighted || getRank(weighted->getResult(0)) != 2 || getLastSize(terms) != getLastSize(weighted->getResult(0)))
+    return false;
   for (unsigned side : {0u, 1u}) {
     Value factors = weighted->getOperand(1 - side);
     auto block = matchBlock(weighted->getOperand(side));
     if (!block || getRank(factors) != 2 || getLastSize(factors) != 1)
       continue;
-    Value x = matchRepeatedRows(block->x, count);
-    if (!x) {
-      remarkMissed(sum->getLoc(), kPass, "Moe") << "the rows of its experts are not each row repeated";
+    auto sorted = matchSortedIds(block->ids, analysis);
+    if (gather.has_value() != sorted.has_value() || (sorted && !matchSortedBack(rows, sorted->order, analysis))) {
+      remarkMissed(sum->getLoc(), kPass, "Moe") << "the results of its experts are not in the order of its rows";
       return false;
     }
-    ExpertBlock layers = block->layers;
-    for (Value *layer : {&layers.up, &layers.gate, &layers.down})
-      *layer = weights.stack(onnx, *layer);
-    replace(sum->getResult(0),
-            createMoe(onnx, x, foldRows(onnx, block->ids, count), foldRows(onnx, factors, count), layers));
-    return true;
+    return raise(sum, *block, factors, sorted, count);
   }
   return false;
 }
@@ -252,23 +226,23 @@ void MoeRaiser::explain(Operation *topK) {
 }
 
 unsigned MoeRaiser::run() {
-  SmallVector<Operation *> sums, operators, routers;
+  SmallVector<Operation *> sums, operators;
   function.walk([&](Operation *op) {
     if (isOp(op, "ReduceSum"))
       sums.push_back(op);
     else if (isOp(op, "MoE", kMicrosoft) || isOp(op, "QMoE", kMicrosoft))
       operators.push_back(op);
-    else if (isOp(op, "TopK"))
-      routers.push_back(op);
   });
-  unsigned raised = 0;
+  unsigned raised = raiseAddedExperts(function, weights, analysis);
   for (Operation *op : sums)
     raised += raiseSum(op);
   for (Operation *op : operators)
     raised += raiseMoeOperator(op, weights);
-  for (Operation *op : routers)
-    explain(op);
   eraseDead(function);
+  function.walk([&](Operation *op) {
+    if (isOp(op, "TopK"))
+      explain(op);
+  });
   return raised;
 }
 
