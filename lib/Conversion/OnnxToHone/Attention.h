@@ -52,6 +52,20 @@ struct Logits {
 /// Follows the logits from `value`, of shape [B, H, Sq, Sk], to their product. Fails with a reason.
 FailureOr<Logits> matchLogits(Value value, const LogitSpace &space, SymbolicAnalysis &analysis, StringRef &reason);
 
+/// Logits, and a further one of each head that its queries share: `perHead` has as many elements as there are heads.
+struct SinkLogits {
+  Value logits, perHead;
+};
+
+/// Finds the sinks in the input of a softmax; nothing where it has none.
+std::optional<SinkLogits> matchSinks(Value input, SymbolicAnalysis &analysis);
+
+/// Whether `op` takes the probabilities of the keys, and leaves out that of the sink after them.
+bool cutsSinksOff(Operation *op, const LogitSpace &space, SymbolicAnalysis &analysis);
+
+/// The sinks `[heads]` of f32.
+Value buildSinks(Value perHead, int64_t heads, OpBuilder &b, Location loc);
+
 /// A tensor [B, heads, rows, size] whose elements are those that a product reads, times `factor`.
 struct HeadRows {
   Value value;

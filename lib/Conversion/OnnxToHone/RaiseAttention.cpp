@@ -35,12 +35,13 @@ public:
 private:
   LogicalResult raiseSoftmax(Operation *softmax);
   LogicalResult raiseOperator(Operation *op);
-  Operation *findProduct(Operation *softmax, EmptyRow &emptyRow);
+  Operation *findProduct(Value probabilities, EmptyRow &emptyRow);
+  Value findKeyProbabilities(Operation *softmax, const LogitSpace &space);
   Operation *findRowGuard(Value result, const LogitSpace &space, ArrayRef<Mask> masks);
   bool isGuardOf(Value condition, Operation *guard, unsigned branch, Value result, ArrayRef<Mask> masks);
   LogicalResult emit(Operation *op, Value result, const LogitSpace &space, const HeadRows &q, const HeadRows &k,
                      const HeadRows &v, double scale, std::optional<double> softcap, ArrayRef<Mask> masks,
-                     EmptyRow emptyRow);
+                     EmptyRow emptyRow, Value sinks = {});
   Value sumBiases(OpBuilder &b, Location loc, ArrayRef<Value> biases);
   Value fitBias(OpBuilder &b, Location loc, Value bias, Value query, Value key, const LogitSpace &space);
   void putInPlace(OpBuilder &b, Value result, Value attention);
@@ -60,8 +61,7 @@ private:
 //===----------------------------------------------------------------------===//
 
 /// The product of the attention probabilities with the values, through a guard that turns rows of NaN to 0, casts and reshapes.
-Operation *AttentionRaiser::findProduct(Operation *softmax, EmptyRow &emptyRow) {
-  Value probabilities = softmax->getResult(0);
+Operation *AttentionRaiser::findProduct(Value probabilities, EmptyRow &emptyRow) {
   constexpr unsigned kMaxSteps = 6;
   for (unsigned step = 0; step < kMaxSteps; ++step) {
     Operation *next = nullptr;
@@ -86,6 +86,20 @@ Operation *AttentionRaiser::findProduct(Operation *softmax, EmptyRow &emptyRow) 
     probabilities = next->getResult(0);
   }
   return nullptr;
+}
+
+/// The probabilities of the keys where a softmax has one of a sink after them; null where it is not cut off.
+Value AttentionRaiser::findKeyProbabilities(Operation *softmax, const LogitSpace &space) {
+  Value probabilities = softmax->getResult(0);
+  while (probabilities.hasOneUse()) {
+    Operation *user = *probabilities.getUsers().begin();
+    if (cutsSinksOff(user, space, analysis))
+      return user->getResult(0);
+    if (!isOp(user, "Cast") && !isOp(user, "Identity") && !isOp(user, "Dropout"))
+      return {};
+    probabilities = user->getResult(0);
+  }
+  return {};
 }
 
 /// Whether `condition` of a selection at `guard` is that the query sees no key: fewer than one of its keys is visible.
@@ -137,13 +151,23 @@ LogicalResult AttentionRaiser::raiseSoftmax(Operation *softmax) {
   int64_t rank = getRank(input), axis = getInteger(softmax, "axis", -1);
   if (rank != 4 || !isFloat(input) || (axis != -1 && axis != rank - 1))
     return failure();
-  LogitSpace space = makeLogitSpace(analysis, *analysis.getShape(input));
+  auto sinks = matchSinks(input, analysis);
+  if (sinks)
+    input = sinks->logits;
+  auto shape = analysis.getShape(input);
+  if (!shape || shape->size() != 4)
+    return failure();
+  LogitSpace space = makeLogitSpace(analysis, *shape);
   StringRef reason;
   FailureOr<Logits> logits = matchLogits(input, space, analysis, reason);
   if (failed(logits))
     return reason == "its logits are no product" ? failure() : refuse(softmax, reason);
   EmptyRow emptyRow = EmptyRow::AsComputed;
-  Operation *product = findProduct(softmax, emptyRow);
+  Operation *product = nullptr;
+  if (Value probabilities = sinks ? findKeyProbabilities(softmax, space) : softmax->getResult(0))
+    product = findProduct(probabilities, emptyRow);
+  if (sinks)
+    emptyRow = EmptyRow::Zero; // all is the sink's
   if (!product)
     return refuse(softmax, "its probabilities are used by something else than one product");
   auto q =
@@ -159,7 +183,7 @@ LogicalResult AttentionRaiser::raiseSoftmax(Operation *softmax) {
   if (v->factor != 1)
     return refuse(softmax, "its values are scaled");
   if (failed(emit(product, product->getResult(0), space, *q, *k, *v, logits->scale * q->factor * k->factor,
-                  logits->softcap, logits->masks, emptyRow)))
+                  logits->softcap, logits->masks, emptyRow, sinks ? sinks->perHead : Value())))
     return failure();
   if (guard)
     replace(guard->getResult(0), guard->getOperand(2));
@@ -301,7 +325,7 @@ void AttentionRaiser::putInPlace(OpBuilder &b, Value result, Value attention) {
 
 LogicalResult AttentionRaiser::emit(Operation *op, Value result, const LogitSpace &space, const HeadRows &q,
                                     const HeadRows &k, const HeadRows &v, double scale, std::optional<double> softcap,
-                                    ArrayRef<Mask> masks, EmptyRow emptyRow) {
+                                    ArrayRef<Mask> masks, EmptyRow emptyRow, Value sinks) {
   if (k.heads != v.heads)
     return refuse(op, "keys and values have different numbers of heads");
   if (!std::isfinite(scale) || (softcap && !(*softcap > 0)))
@@ -332,9 +356,12 @@ LogicalResult AttentionRaiser::emit(Operation *op, Value result, const LogitSpac
   parts.alibi = meaning->alibi;
   parts.keyBegin = meaning->keyBegin;
   parts.keyEnd = meaning->keyEnd;
+  if (sinks)
+    parts.sinks = buildSinks(sinks, q.heads, b, loc);
   Value attention = AttentionOp::create(b, loc, parts).getResult();
   auto remark = remarkRaised(loc, kPass, "Attention");
-  remark << "raised with " << std::to_string(q.heads) << " query heads, " << std::to_string(k.heads) << " key heads";
+  remark << "raised with " << std::to_string(q.heads) << " query heads, " << std::to_string(k.heads) << " key heads"
+         << (sinks ? ", sinks" : "");
   if (bias)
     remarkMissed(loc, kPass, "AttentionMask") << shorten(meaning->note.empty() ? "hides keys by flags" : meaning->note);
   withBias += bias ? 1 : 0;
