@@ -55,6 +55,7 @@ private:
   const Expression *scatterNd();
   const Expression *trilu();
   const Expression *oneHot();
+  const Expression *tile();
   const Expression *cumSum();
   const Expression *reduce();
 

@@ -359,6 +359,24 @@ const Expression *ElementEvaluator::oneHot() {
   return selectInteger(isHot, e.integer((*values)[1]), e.integer((*values)[0]));
 }
 
+/// Where it is known which copy an element is in.
+const Expression *ElementEvaluator::tile() {
+  auto shape = analysis.getShape(op->getOperand(0));
+  auto repeats = analysis.getContents(op->getOperand(1));
+  if (!shape || !repeats || repeats->size() != indices.size())
+    return nullptr;
+  SmallVector<Polynomial> at;
+  for (auto [size, count, index] : llvm::zip_equal(*shape, *repeats, indices)) {
+    auto parts = count.isConstant(1) ? std::optional(std::make_pair(Polynomial(), index)) : index.divide(size);
+    bool isInside =
+        parts && (count.isConstant(1) || (e.isNonNegative(parts->second) && e.isNonNegative(size - 1 - parts->second)));
+    if (!isInside)
+      return nullptr;
+    at.push_back(parts->second);
+  }
+  return analysis.getElement(op->getOperand(0), at);
+}
+
 const Expression *ElementEvaluator::trilu() {
   if (indices.size() < 2)
     return nullptr;

@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Two spellings: a matrix is gathered for each row; or rows are sorted by expert, and those of an expert, whose places follow from how
-// many rows chose the experts before it, are multiplied with its matrix.
+// Three spellings: a matrix is gathered for each row; or rows are sorted by expert, and those of an expert, whose places follow from how
+// many rows chose the experts before it, are multiplied with its matrix; or all rows are multiplied with all matrices.
 
 #include "ExpertProducts.h"
 
@@ -310,6 +310,30 @@ Value matchSortedRows(Value rows, Value order, int64_t times, SymbolicAnalysis &
 }
 
 //===----------------------------------------------------------------------===//
+// All rows with all matrices
+//===----------------------------------------------------------------------===//
+
+/// `[E, R, K]` times `[E, K, N]`, plus `[E, 1, N]`.
+static bool matchDenseProduct(Value rows, ExpertProduct &product) {
+  if (Operation *sum = getDefiningOp(rows, "Add"))
+    for (unsigned side : {0u, 1u}) {
+      Value bias = sum->getOperand(side);
+      if (isWeight(bias) && getRank(bias) == 3 && getRankedType(bias).getDimSize(1) == 1) {
+        product.bias = bias;
+        rows = skipCasts(sum->getOperand(1 - side));
+        break;
+      }
+    }
+  Operation *matmul = getDefiningOp(rows, "MatMul");
+  if (!matmul || getRank(rows) != 3 || !isWeight(matmul->getOperand(1)) || getRank(matmul->getOperand(1)) != 3 ||
+      !getRankedType(matmul->getOperand(1)).hasStaticShape() || getRank(matmul->getOperand(0)) != 3)
+    return false;
+  product.x = skipCasts(matmul->getOperand(0));
+  product.weights.all = matmul->getOperand(1), product.weights.isTransposed = true;
+  return !product.bias || getRankedType(product.bias).getDimSize(0) == product.weights.getExpertCount();
+}
+
+//===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//
 
@@ -324,6 +348,9 @@ std::optional<ExpertProduct> matchExpertProduct(Value rows, SymbolicAnalysis &an
       break;
     rows = skipCasts(add->getOperand(0));
   }
+  if (matchDenseProduct(rows, product))
+    return product;
+  product = {};
   if (Operation *sum = getDefiningOp(rows, "Add"))
     for (unsigned side : {0u, 1u})
       if (!product.bias && (product.bias = matchGathered(skipCasts(sum->getOperand(side)), product.ids)))

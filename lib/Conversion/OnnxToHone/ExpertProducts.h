@@ -10,14 +10,16 @@
 
 namespace hone::raising {
 
-/// Rows `[R, N]`: row r of `x` times the matrix of expert `ids[r]`, plus `bias[ids[r]]` if that is given.
+/// Rows `[R, N]`: row r of `x` times the matrix of expert `ids[r]`, plus `bias[ids[r]]` if that is given. Or without ids, `[E, R, N]`: row
+/// r of each of `x` `[E, R, K]` times the matrix of that expert, plus its row of `bias` `[E, 1, N]`.
 struct ExpertProduct {
   Value x;
   ExpertMatrices weights;
   Value ids, bias;
 };
 
-/// Recognises products that are spelled as gathered matrices, or as the products of each expert with those of sorted rows that are its.
+/// Recognises products that are spelled as gathered matrices, as the products of each expert with those of sorted rows that are its, or
+/// as those of all rows with all matrices.
 std::optional<ExpertProduct> matchExpertProduct(Value rows, SymbolicAnalysis &analysis);
 
 /// Where rows are sorted by expert: `ids` `[R]`, in their own order, are `source[order]`, and `order` has each of 0 … R - 1 once.

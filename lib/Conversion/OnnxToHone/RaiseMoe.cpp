@@ -10,6 +10,8 @@ using namespace mlir;
 
 namespace hone::raising {
 
+using analysis::Expression;
+
 static constexpr llvm::StringLiteral kPass = "hone-raise-mlp";
 
 namespace {
@@ -28,6 +30,10 @@ public:
 
 private:
   bool raiseSum(Operation *sum);
+  bool raiseSumOfAll(Operation *sum);
+  Value findRepeated(Value rows);
+  bool isRouting(Operation *scatter, int64_t experts);
+  bool create(Operation *sum, AppliedBlock &block, Value x, Value ids, Value factors, Value shape);
   bool raise(Operation *sum, AppliedBlock &block, Value factors, const std::optional<SortedIds> &sorted, int64_t count);
   std::optional<AppliedBlock> matchBlock(Value rows);
   bool matchHidden(Value hidden, AppliedBlock &block);
@@ -169,13 +175,30 @@ bool MoeRaiser::raise(Operation *sum, AppliedBlock &block, Value factors, const 
     return refuse("the routing weights are not in the order that rows were sorted in");
   OpBuilder b(sum);
   OnnxBuilder onnx(b, sum->getLoc());
+  Value ids = foldRows(onnx, sorted ? sorted->source : block.ids, count);
+  return create(sum, block, x, ids, foldRows(onnx, factors, count), {});
+}
+
+/// Puts hone.moe in place of `sum`, in that `shape` unless it is null.
+bool MoeRaiser::create(Operation *sum, AppliedBlock &block, Value x, Value ids, Value factors, Value shape) {
+  OpBuilder b(sum);
+  OnnxBuilder onnx(b, sum->getLoc());
   std::pair<const ExpertMatrices *, Value *> matrices[] = {
       {&block.up, &block.layers.up}, {&block.gate, &block.layers.gate}, {&block.down, &block.layers.down}};
   for (auto [from, to] : matrices)
-    if (*from && !(*to = weights.stack(onnx, *from)))
-      return refuse("the matrices of its experts are no parameters of plain elements");
-  Value ids = foldRows(onnx, sorted ? sorted->source : block.ids, count);
-  replace(sum->getResult(0), createMoe(onnx, x, ids, foldRows(onnx, factors, count), block.layers));
+    if (*from && !(*to = weights.stack(onnx, *from))) {
+      remarkMissed(sum->getLoc(), kPass, "Moe") << "the matrices of its experts are no parameters of plain elements";
+      return false;
+    }
+  for (Value *bias : {&block.layers.upBias, &block.layers.gateBias, &block.layers.downBias})
+    if (*bias && getRank(*bias) == 3) {
+      int64_t experts = getRankedType(*bias).getDimSize(0), outputs = getLastSize(*bias);
+      *bias = onnx.reshape(*bias, {experts, outputs}, {experts, outputs});
+    }
+  Value result = createMoe(onnx, x, ids, factors, block.layers);
+  if (shape)
+    result = onnx.create("Reshape", {result, shape}, getRankedType(sum->getResult(0)));
+  replace(sum->getResult(0), result);
   return true;
 }
 
@@ -197,7 +220,7 @@ bool MoeRaiser::raiseSum(Operation *sum) {
   for (unsigned side : {0u, 1u}) {
     Value factors = weighted->getOperand(1 - side);
     auto block = matchBlock(weighted->getOperand(side));
-    if (!block || getRank(factors) != 2 || getLastSize(factors) != 1)
+    if (!block || !block->ids || getRank(factors) != 2 || getLastSize(factors) != 1)
       continue;
     auto sorted = matchSortedIds(block->ids, analysis);
     if (gather.has_value() != sorted.has_value() || (sorted && !matchSortedBack(rows, sorted->order, analysis))) {
@@ -207,6 +230,89 @@ bool MoeRaiser::raiseSum(Operation *sum) {
     return raise(sum, *block, factors, sorted, count);
   }
   return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Sums over all experts
+//===----------------------------------------------------------------------===//
+
+/// `[R, K]` that `rows` `[E, R, K]` have for each expert; null where there is none.
+Value MoeRaiser::findRepeated(Value rows) {
+  auto shape = analysis.getShape(rows);
+  if (!shape || shape->size() != 3)
+    return {};
+  SmallVector<Polynomial> at = analysis.getIndices(*shape);
+  const Expression *element = analysis.getElement(rows, at);
+  for (Operation *op = rows.getDefiningOp(); op; op = rows.getDefiningOp()) {
+    if (!isOp(op, "Reshape") && !isOp(op, "Tile") && !isOp(op, "Expand") && !isOp(op, "Unsqueeze"))
+      return {};
+    rows = skipCasts(op->getOperand(0));
+    auto source = analysis.getShape(rows);
+    if (source && source->size() == 2 && source->front() == (*shape)[1] &&
+        analysis.getElement(rows, {at[1], at[2]}) == element)
+      return rows;
+  }
+  return {};
+}
+
+/// The sum over the first dimension of `[E, …, N]`, of the results that each expert has for all rows, times weights that are 0 but where
+/// a row chose the expert.
+bool MoeRaiser::raiseSumOfAll(Operation *sum) {
+  Value terms = sum->getOperand(0);
+  auto axes = getOperand(sum, 1) ? analysis.getConstants(sum->getOperand(1)) : std::nullopt;
+  bool isSum = axes && axes->size() == 1 && axes->front() == 0 && getInteger(sum, "keepdims", 1) == 0;
+  Operation *weighted = isSum ? getDefiningOp(skipCasts(terms), "Mul") : nullptr;
+  auto shape = weighted ? analysis.getShape(weighted->getResult(0)) : std::nullopt;
+  if (!shape || shape->size() < 3)
+    return false;
+  for (unsigned side : {0u, 1u}) {
+    Value factors = weighted->getOperand(1 - side), blocks = skipCasts(weighted->getOperand(side));
+    Operation *unfold = shape->size() > 3 ? getDefiningOp(blocks, "Reshape") : nullptr;
+    Value rows = unfold ? skipCasts(unfold->getOperand(0)) : blocks;
+    auto block = getRank(rows) == 3 ? matchBlock(rows) : std::nullopt;
+    auto from = analysis.getShape(rows);
+    if (!block || block->ids || !from || analysis.getShape(blocks) != shape)
+      continue;
+    SmallVector<Polynomial> at = analysis.getIndices(*shape);
+    auto place = analysis.mapReshape(*from, *shape, at);
+    const Expression *factor = analysis.getBroadcastElement(factors, *shape, at);
+    // The weight of row and expert, which a router has written into zeros.
+    Operation *scatter =
+        factor && factor->kind == analysis::ExpressionKind::Load ? factor->source.getDefiningOp() : nullptr;
+    bool fits = place && scatter && isOp(scatter, "ScatterElements") && factor->indices.size() == 2 &&
+                factor->indices[0] == (*place)[1] && factor->indices[1] == (*place)[0];
+    Value x = fits ? findRepeated(block->x) : Value();
+    if (!x || !isRouting(scatter, block->up.getExpertCount())) {
+      remarkMissed(sum->getLoc(), kPass, "Moe") << "all rows go through all experts, and their weights are no router's";
+      return false;
+    }
+    OpBuilder b(sum);
+    OnnxBuilder onnx(b, sum->getLoc());
+    Value target;
+    if (unfold) {
+      auto wanted = analysis.getContents(unfold->getOperand(1));
+      int64_t rank = static_cast<int64_t>(shape->size());
+      if (!wanted || !wanted->front().isConstant(block->up.getExpertCount()))
+        return false;
+      auto type = RankedTensorType::get({rank - 1}, b.getI64Type());
+      target = onnx.create(
+          "Slice", {unfold->getOperand(1), onnx.integers(1), onnx.integers(rank), onnx.integers(int64_t(0))}, type);
+    }
+    return create(sum, *block, x, scatter->getOperand(1), scatter->getOperand(2), target);
+  }
+  return false;
+}
+
+/// Whether `scatter` writes weights `[R, k]` into zeros `[R, experts]`, each of a row at another expert.
+bool MoeRaiser::isRouting(Operation *scatter, int64_t experts) {
+  Operation *topK = getDefiningOp(scatter->getOperand(1), "TopK");
+  auto reduction = scatter->getAttrOfType<StringAttr>("reduction");
+  int64_t axis = getInteger(scatter, "axis", 0), choices = topK ? getInteger(topK, "axis", -1) : 0;
+  auto all = analysis.getShape(scatter->getResult(0)), ids = analysis.getShape(scatter->getOperand(1));
+  return topK && scatter->getOperand(1) == topK->getResult(1) && (choices == -1 || choices == 1) &&
+         (axis == -1 || axis == 1) && (!reduction || reduction == "none") && all && ids && all->size() == 2 &&
+         ids->size() == 2 && all->front() == ids->front() && all->back().isConstant(experts) &&
+         analysis.getSplat(scatter->getOperand(0)) == 0.0;
 }
 
 //===----------------------------------------------------------------------===//
@@ -235,7 +341,7 @@ unsigned MoeRaiser::run() {
   });
   unsigned raised = raiseAddedExperts(function, weights, analysis);
   for (Operation *op : sums)
-    raised += raiseSum(op);
+    raised += raiseSum(op) || raiseSumOfAll(op);
   for (Operation *op : operators)
     raised += raiseMoeOperator(op, weights);
   eraseDead(function);
