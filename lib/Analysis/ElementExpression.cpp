@@ -104,6 +104,8 @@ const Expression *ElementEvaluator::opaque() {
   // Generated integers are counts of the state's.
   bool nonNegative = element.isUnsignedInteger() || value.getDefiningOp<tensor::GenerateOp>();
   std::optional<Polynomial> size = getIndexedSize();
+  if (size && size->isConstant(1))
+    return e.integer(0);
   return e.integer(e.atomOf(load, nonNegative || size, size ? std::optional(*size - 1) : std::nullopt));
 }
 

@@ -1,7 +1,7 @@
 # Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""com.microsoft.MoE and QMoE against onnxruntime: a router, and experts that it chooses. On the CPU, and for CUDA on the emulated
-driver (test/emulation).
+"""com.microsoft.MoE and QMoE, and the spellings of exporters, against onnxruntime: a router, and experts that it chooses. On the CPU, and
+for CUDA on the emulated driver (test/emulation).
 
 onnxruntime has gates on the CPU where they lie between the rows of fc1 only; other forms are brought to that one for it.
 """
@@ -16,6 +16,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper
 
+import expert_spellings
 import suite
 
 TOLERANCE = 1e-5  # f32 in another order of summation
@@ -28,13 +29,14 @@ BF16 = 3e-2  # 2^-9 in each factor of two layers
 SPLIT = 3e-4  # CUDA: inputs, and for large M weights, as two numbers of bf16, which err by 2^-16 each, in two layers
 EXPERTS, CHOSEN, WIDTH, HIDDEN = 4, 2, 64, 96
 ROWS = (1, 3, 70)
+CLAMP = {"activation_alpha": 1.702, "activation_beta": 1.0, "swiglu_limit": 0.5}
 
 
 class Model:
     """One block of experts as a model; `bits` of integers, 0 for floats."""
 
     def __init__(self, bits, group=0, activation="silu", fusion=0, gate=False, biases=False, normalize=1, experts=EXPERTS,
-                 chosen=CHOSEN, zeros=False, rank=2):
+                 chosen=CHOSEN, zeros=False, rank=2, clamp=None):
         self.rng = np.random.default_rng(2)
         self.bits, self.group, self.zeros, self.rank = bits, group, zeros, rank
         self.constants = {"router": self.floats(WIDTH, experts)}
@@ -49,7 +51,7 @@ class Model:
             operands += [self.zero_points(name, experts, *shapes[name]) if name in shapes else "" for name in ("fc1", "fc2", "fc3")]
         attributes = {"k": chosen, "activation_type": activation, "normalize_routing_weights": normalize}
         if activation == "swiglu":
-            attributes |= {"swiglu_fusion": fusion, "activation_alpha": 1.0, "activation_beta": 0.0}
+            attributes |= {"swiglu_fusion": fusion, **(clamp or {"activation_alpha": 1.0, "activation_beta": 0.0})}
         if bits:
             attributes["expert_weight_bits"] = bits
             attributes |= {"block_size": group} if group else {}
@@ -98,7 +100,8 @@ class Model:
             self.constants["fc1" + suffix] = np.stack([gate, up], axis=2).reshape(gate.shape[0], -1, *gate.shape[2:])
         node = self.nodes[-1]
         attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-        attributes |= {"activation_type": "swiglu", "swiglu_fusion": 1, "activation_alpha": 1.0, "activation_beta": 0.0}
+        attributes |= {"activation_type": "swiglu", "swiglu_fusion": 1}
+        attributes = {"activation_alpha": 1.0, "activation_beta": 0.0} | attributes
         self.nodes = [*self.nodes[:-1], helper.make_node("MoE", node.input[:6], ["y"], domain="com.microsoft", **attributes)]
         proto = self.proto()
         self.nodes, self.constants = saved
@@ -125,6 +128,8 @@ FLOATS = {
     "gate-bias-rank-3": dict(gate=True, biases=True, rank=3),
     "halves": dict(activation="swiglu", fusion=2, biases=True),
     "alternate": dict(activation="swiglu", fusion=1, biases=True, normalize=0),
+    "alternate-clamped": dict(activation="swiglu", fusion=1, biases=True, clamp=CLAMP),
+    "halves-clamped": dict(activation="swiglu", fusion=2, clamp=CLAMP),
     "one-expert": dict(experts=1, chosen=1, gate=True),
     "all-experts": dict(chosen=EXPERTS, gate=True),
 }
@@ -140,6 +145,8 @@ def cases():
             yield f"{target}-{name}", Model(0, **arguments), target, [], floats
         yield f"{target}-gate-bf16", Model(0, gate=True), target, ["--weights=bf16"], BF16
         yield f"{target}-halves-f16", Model(0, activation="swiglu", fusion=2), target, ["--weights=f16"], BF16
+        for name, model in expert_spellings.all_spellings():
+            yield f"{target}-{name}", model, target, [], floats
         for name, arguments in QUANTIZED.items():
             tolerance = CODES_OF_8_BITS if name.startswith("int8-32") else INTEGERS
             yield f"{target}-{name}", Model(**arguments), target, [], tolerance

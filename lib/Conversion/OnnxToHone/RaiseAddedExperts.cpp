@@ -134,8 +134,7 @@ std::optional<Chosen> AddedExpertRaiser::matchChosen(Value column) {
   if ((choices != -1 && choices != 1) || (!isStraight && !isTurned) || *axis != rowAxis)
     return std::nullopt;
   auto coordinate = [&](int64_t which) {
-    return e.toInteger(
-        e.integer(e.atomOf(e.load(place->source, {Polynomial(which), i}), /*nonNegative=*/true, (*sizes)[which] - 1)));
+    return e.toInteger(analysis.getElement(place->source, {Polynomial(which), i}));
   };
   return Chosen{load->source, -sign * constant, coordinate(rowAxis), coordinate(1 - rowAxis)};
 }

@@ -106,19 +106,23 @@ Value ParamTable::get(OpBuilder &b, Location loc, const QuantizedWeight &weight)
 Value ParamTable::getPart(OpBuilder &b, Location loc, const Weight &weight) {
   auto read = weight.value.getDefiningOp<GetParamOp>();
   auto original = read ? symbols.lookup<ParamOp>(read.getName()) : ParamOp();
-  if (!original || original.getTensorType().getEncoding())
+  Operation *constant = getDefiningOp(weight.value, "Constant");
+  RankedTensorType all = getRankedType(weight.value);
+  if ((!original && !constant) || all.getEncoding())
     return {};
-  RankedTensorType all = original.getTensorType();
   auto matrix = RankedTensorType::get(all.getShape().drop_front(), all.getElementType());
-  Attribute storage = parts.take(original.getStorage(), matrix, *weight.part);
+  Attribute whole = original ? original.getStorage() : constant->getAttr("value");
+  Attribute storage = whole ? parts.take(whole, matrix, *weight.part) : Attribute();
   if (!storage)
     return {};
   if (weight.isTransposed)
     matrix = getTransposedType(matrix);
   ParamOp &param = encoded[{matrix, storage}];
   if (!param)
-    param = make(original.getSymName() + "." + Twine(*weight.part), matrix, storage, original.getLoc());
-  cut.insert(original);
+    param = make((original ? original.getSymName() : "constant") + "." + Twine(*weight.part), matrix, storage,
+                 original ? original.getLoc() : loc);
+  if (original)
+    cut.insert(original);
   return GetParamOp::create(b, loc, matrix, param.getSymName());
 }
 
