@@ -139,20 +139,21 @@ std::optional<Chosen> AddedExpertRaiser::matchChosen(Value column) {
   return Chosen{load->source, -sign * constant, coordinate(rowAxis), coordinate(1 - rowAxis)};
 }
 
-/// The tensor whose element `ofSource` is element `at` of `value`, among those that `value` is gathered from; null if none is.
+/// The tensor whose element `ofSource` is element `at` of `value`, the first of those that `value` is gathered from; null if none is.
 Value AddedExpertRaiser::findSource(Value value, ArrayRef<Polynomial> at, ArrayRef<Polynomial> ofSource) {
   const Expression *element = analysis.getElement(value, at);
   bool isGathered = false;
+  Value source;
   while (Operation *op = skipCasts(value).getDefiningOp()) {
     bool gathers = isOp(op, "Gather") || isOp(op, "GatherND");
     if (!gathers && !isOp(op, "Reshape") && !isOp(op, "Unsqueeze") && !isOp(op, "Squeeze") && !isOp(op, "Flatten"))
-      return {};
+      break;
     isGathered |= gathers;
     value = op->getOperand(0);
     if (isGathered && getRank(value) == 2 && analysis.getElement(value, ofSource) == element)
-      return value;
+      source = value;
   }
-  return {};
+  return source;
 }
 
 std::optional<AddedExpert> AddedExpertRaiser::matchExpert(const Addition &addition) {
@@ -258,8 +259,10 @@ bool AddedExpertRaiser::raise(Operation *sum, llvm::SmallPtrSetImpl<Operation *>
     return false;
   };
   llvm::sort(experts, [](const AddedExpert &a, const AddedExpert &b) { return a.expert < b.expert; });
+  auto type = getRankedType(experts[0].ids.getDefiningOp()->getOperand(0)); // what the router chooses from
   for (auto [number, expert] : llvm::enumerate(experts))
-    if (expert.expert != static_cast<int64_t>(number))
+    if (expert.expert != static_cast<int64_t>(number) || !type ||
+        type.getShape().back() != static_cast<int64_t>(experts.size()))
       return refuse("its experts are not all that are chosen, each once");
   auto shape = analysis.getShape(before), rows = analysis.getShape(experts[0].x),
        ids = analysis.getShape(experts[0].ids);
