@@ -39,6 +39,20 @@ func.func @fused(%x: tensor<?x64xf32>, %ids: !ids, %p: !p, %bias: tensor<4x48xf3
   return %y : tensor<?x64xf32>
 }
 
+// The sums of both layers come from the kernel as they are; a clamped SwiGLU is generated.
+// CHECK-LABEL: @clamped
+// CHECK: %[[SUMS:.*]] = hrt.kernel "cuda.expert_hidden.affine4" %{{.*}} ints [0, 0, 4, 32, 0] ins({{.*}}) outs(%{{.*}} : tensor<?x2x48xf32>)
+// CHECK-DAG: %[[GATE:.*]] = tensor.extract_slice %[[SUMS]][0, 0, 0] [{{.*}}, 2, 24] [1, 1, 2]
+// CHECK-DAG: %[[UP:.*]] = tensor.extract_slice %[[SUMS]][0, 0, 1] [{{.*}}, 2, 24] [1, 1, 2]
+// CHECK: %[[HIDDEN:.*]] = linalg.generic {{.*}} ins(%[[UP]], %[[GATE]]
+// CHECK: hrt.kernel "cuda.expert_sum.affine8" %{{.*}} ints [4, 0, 1] ins(%[[HIDDEN]]
+func.func @clamped(%x: tensor<?x64xf32>, %ids: !ids, %p: !p, %bias: tensor<4x48xf32>) -> tensor<?x64xf32> {
+  %up = hone.get_param @codes4 : !q4
+  %down = hone.get_param @codes8 : !q8
+  %y = hone.moe silu %x, experts(%ids, %p), up(%up, %bias), down(%down) fused alternate swiglu(1.702, 1.0, 7.0) : (tensor<?x64xf32>, !ids, !p, !q4, !q8, tensor<4x48xf32>) -> tensor<?x64xf32>
+  return %y : tensor<?x64xf32>
+}
+
 // Gate and up of different formats have no kernel.
 // CHECK-LABEL: @mixed
 // CHECK-NOT: hrt.kernel

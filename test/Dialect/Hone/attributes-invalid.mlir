@@ -172,8 +172,38 @@ func.func private @f() attributes {pattern = #hone.all_of<#hone.full>}
 // -----
 
 // @converted_c1_storage
-// expected-error @below {{expected the storage that is converted to be dense elements, a resource, #hone.external or a dictionary of planes, but got "bytes"}}
+// expected-error @below {{expected the storage that is converted to be dense elements, a resource, #hone.external, #hone.stacked or a dictionary of planes, but got "bytes"}}
 hone.param @p : tensor<1x1xf32, #hone.stored<bf16>> = #hone.converted<tensor<1x1xf32> = "bytes">
+
+// -----
+
+// @stacked_c1_size
+// expected-error @below {{expected what is stacked to be plain elements of a static shape, but got 'tensor<?x2xf32>'}}
+hone.param @p : tensor<2x2xf32> = #hone.stacked<tensor<?x2xf32> = [dense<0.0> : tensor<2x2xf32>]>
+
+// -----
+
+// @stacked_c1_encoding
+// expected-error @below {{expected what is stacked to be plain elements of a static shape, but got 'tensor<1x2xf32, #hone.affine<bits = 4>>'}}
+hone.param @p : tensor<1x2xf32> = #hone.stacked<tensor<1x2xf32, #hone.affine<bits = 4>> = [dense<0.0> : tensor<1x2xf32>]>
+
+// -----
+
+// @stacked_c2_no_part
+// expected-error @below {{expected each of the parts to be the 8 bytes of 'tensor<1x2xf32>', but got []}}
+hone.param @p : tensor<1x2xf32> = #hone.stacked<tensor<1x2xf32> = []>
+
+// -----
+
+// @stacked_c2_bytes
+// expected-error @below {{expected each of the parts to be the 8 bytes of 'tensor<1x2xf32>', but got}}
+hone.param @p : tensor<2x2xf32> = #hone.stacked<tensor<1x2xf32> = [#hone.external<"a", 0, 8>, #hone.external<"a", 8, 4>]>
+
+// -----
+
+// @stacked_c2_elements
+// expected-error @below {{expected each of the parts to be the 8 bytes of 'tensor<1x2xf32, #hone.stored<f32, transposed>>', but got}}
+hone.param @p : tensor<1x2xf32> = #hone.stacked<tensor<1x2xf32, #hone.stored<f32, transposed>> = [dense<0.0> : tensor<1x2xf32>]>
 
 // -----
 

@@ -177,3 +177,39 @@ func.func @moe_c7_gate(%x: tensor<?x4xf32>, %i: tensor<?x2xi64>, %p: tensor<?x2x
     : (tensor<?x4xf32>, tensor<?x2xi64>, tensor<?x2xf32>, tensor<96x4xf32>, tensor<32x6xf32>, tensor<96x4xf32>) -> tensor<?x4xf32>
   return
 }
+
+// -----
+
+func.func @moe_c8_activation(%x: tensor<?x4xf32>, %i: tensor<?x2xi64>, %p: tensor<?x2xf32>, %u: tensor<96x4xf32>, %d: tensor<32x6xf32>) {
+  // expected-error @below {{expected alpha, offset and limit to be given together, with silu and a gate}}
+  hone.moe relu %x, experts(%i, %p), up(%u), down(%d) fused halves swiglu(1.0, 1.0, 7.0)
+    : (tensor<?x4xf32>, tensor<?x2xi64>, tensor<?x2xf32>, tensor<96x4xf32>, tensor<32x6xf32>) -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
+func.func @moe_c8_together(%x: tensor<?x4xf32>, %i: tensor<?x2xi64>, %p: tensor<?x2xf32>, %u: tensor<96x4xf32>, %d: tensor<32x6xf32>) {
+  // expected-error @below {{expected alpha, offset and limit to be given together, with silu and a gate}}
+  hone.moe silu %x, experts(%i, %p), up(%u), down(%d) fused halves {limit = 7.0 : f32}
+    : (tensor<?x4xf32>, tensor<?x2xi64>, tensor<?x2xf32>, tensor<96x4xf32>, tensor<32x6xf32>) -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
+func.func @moe_c8_finite(%x: tensor<?x4xf32>, %i: tensor<?x2xi64>, %p: tensor<?x2xf32>, %u: tensor<96x4xf32>, %d: tensor<32x6xf32>) {
+  // expected-error @below {{expected alpha and offset to be finite, but got 0x7F800000 : f32 and 1.000000e+00 : f32}}
+  hone.moe silu %x, experts(%i, %p), up(%u), down(%d) fused halves swiglu(0x7F800000, 1.0, 7.0)
+    : (tensor<?x4xf32>, tensor<?x2xi64>, tensor<?x2xf32>, tensor<96x4xf32>, tensor<32x6xf32>) -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
+func.func @moe_c8_limit(%x: tensor<?x4xf32>, %i: tensor<?x2xi64>, %p: tensor<?x2xf32>, %u: tensor<96x4xf32>, %d: tensor<32x6xf32>) {
+  // expected-error @below {{expected limit to be positive, but got 0.000000e+00 : f32}}
+  hone.moe silu %x, experts(%i, %p), up(%u), down(%d) fused halves swiglu(1.0, 1.0, 0.0)
+    : (tensor<?x4xf32>, tensor<?x2xi64>, tensor<?x2xf32>, tensor<96x4xf32>, tensor<32x6xf32>) -> tensor<?x4xf32>
+  return
+}

@@ -32,3 +32,11 @@ func.func @fused(%x: tensor<?x4xf32>, %ids: tensor<?x2xi32>, %p: tensor<?x2xf32>
      : (tensor<?x4xf32>, tensor<?x2xi32>, tensor<?x2xf32>, tensor<96x4xf32>, !down) -> tensor<?x4xf32>
   return %1 : tensor<?x4xf32>
 }
+
+// CHECK-LABEL: @clamped
+func.func @clamped(%x: tensor<?x4xf32>, %ids: tensor<?x2xi32>, %p: tensor<?x2xf32>, %u: tensor<96x4xf32>, %d: !down) -> tensor<?x4xf32> {
+  // CHECK: down(%{{.*}}) fused alternate swiglu(1.702000e+00, 1.000000e+00, 7.000000e+00) : (
+  %0 = hone.moe silu %x, experts(%ids, %p), up(%u), down(%d) fused alternate swiglu(1.702, 1.0, 7.0)
+     : (tensor<?x4xf32>, tensor<?x2xi32>, tensor<?x2xf32>, tensor<96x4xf32>, !down) -> tensor<?x4xf32>
+  return %0 : tensor<?x4xf32>
+}

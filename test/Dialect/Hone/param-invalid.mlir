@@ -7,7 +7,7 @@ hone.param @p : tensor<?xf32> = dense<0.0> : tensor<1xf32>
 // -----
 
 // @param_c2_form_of_storage
-// expected-error @below {{expected the storage of plane 'values' to be dense elements, a resource or #hone.external}}
+// expected-error @below {{expected the storage of plane 'values' to be dense elements, a resource, #hone.external or #hone.stacked}}
 hone.param @p : tensor<1xf32> = "0.0"
 
 // -----
@@ -27,6 +27,12 @@ hone.param @p : tensor<1xf32> = {scales = dense<0.0> : tensor<1xf32>}
 // @param_c3_type_of_elements
 // expected-error @below {{expected the elements of plane 'values' to be of type 'tensor<2x1xf16>', but got 'tensor<1x2xf16>'}}
 hone.param @p : tensor<1x2xf32, #hone.stored<f16, transposed>> = dense<0.0> : tensor<1x2xf16>
+
+// -----
+
+// @param_c3_type_of_what_is_stacked
+// expected-error @below {{expected the parts of plane 'values' to be joined to 'tensor<3x2xf32>', but got 'tensor<4x2xf32>'}}
+hone.param @p : tensor<3x2xf32> = #hone.stacked<tensor<2x2xf32> = [dense<0.0> : tensor<2x2xf32>, dense<0.0> : tensor<2x2xf32>]>
 
 // -----
 

@@ -56,6 +56,19 @@ func.func private @fused(%x: !x, %ids: !ids, %p: !p, %u: !fused, %d: !down) {
   return
 }
 
+// The same alternate rows with alpha 0, so that a gate is halved: hidden = min(g, 4) / 2 * (min(u, 4) + 1).
+// Expert 0: gate [0 4] and up [2 6], so [0 10]; expert 1: [1 5] and [3 7], so [2 10]; expert 2: [2 6] and [4 8], so [5 10].
+// CHECK: data =
+// CHECK-NEXT: [10, -5]
+// CHECK-NEXT: [24, -16]
+// CHECK-NEXT: [20, -20]
+func.func private @clamped(%x: !x, %ids: !ids, %p: !p, %u: !fused, %d: !down) {
+  %0 = hone.moe silu %x, experts(%ids, %p), up(%u), down(%d) fused alternate swiglu(0.0, 1.0, 4.0) : (!x, !ids, !p, !fused, !down) -> !x
+  %1 = tensor.cast %0 : !x to tensor<*xf32>
+  call @printMemrefF32(%1) : (tensor<*xf32>) -> ()
+  return
+}
+
 func.func @main() {
   %x = arith.constant dense<[[1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]> : tensor<3x2xf32>
   %ids = arith.constant dense<[[2, 0], [1, -1], [0, 0]]> : tensor<3x2xi32>
@@ -72,6 +85,7 @@ func.func @main() {
   call @plain(%xd, %idsd, %pd, %u, %d, %ub, %db) : (!x, !ids, !p, !up, !down, !b, !b) -> ()
   call @gated(%xd, %idsd, %pd, %u, %d) : (!x, !ids, !p, !up, !down) -> ()
   call @fused(%xd, %idsd, %pd, %f, %d) : (!x, !ids, !p, !fused, !down) -> ()
+  call @clamped(%xd, %idsd, %pd, %f, %d) : (!x, !ids, !p, !fused, !down) -> ()
   return
 }
 func.func private @printMemrefF32(tensor<*xf32>)
