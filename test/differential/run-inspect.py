@@ -16,7 +16,7 @@ TABLE = pathlib.Path(__file__).with_name("models.attention")
 
 def layer_text(layer):
     pattern = layer["pattern"].removeprefix("#hone.").replace("window = ", "")
-    extra = "".join(f"+{part}" for part in ("bias", "alibi") if layer[part])
+    extra = "".join(f"+{part}" for part in ("bias", "alibi", "sinks") if layer[part])
     return f"{pattern}{extra} {layer['heads']}/{layer['kv_heads']}"
 
 

@@ -94,7 +94,8 @@ static json::Object describeAttention(AttentionOp op) {
                       {"kv_heads", describeSize(op.getKey(), 1)},
                       {"head_size", describeSize(op.getQuery(), 3)},
                       {"bias", bool(op.getBias())},
-                      {"alibi", bool(op.getAlibi())}};
+                      {"alibi", bool(op.getAlibi())},
+                      {"sinks", bool(op.getSinks())}};
 }
 
 static json::Object describeFunction(func::FuncOp function) {
@@ -171,9 +172,10 @@ static void printFunction(llvm::raw_ostream &os, const json::Object &function) {
       auto known = row.getInteger(key);
       return known ? std::to_string(*known) : "?";
     };
-    os << llvm::formatv("    {0,6} {1}, {2} heads over {3}, size {4}{5}{6}\n", i, *row.getString("pattern"),
+    os << llvm::formatv("    {0,6} {1}, {2} heads over {3}, size {4}{5}{6}{7}\n", i, *row.getString("pattern"),
                         size("heads"), size("kv_heads"), size("head_size"),
-                        *row.getBoolean("bias") ? ", with a bias" : "", *row.getBoolean("alibi") ? ", with ALiBi" : "");
+                        *row.getBoolean("bias") ? ", with a bias" : "", *row.getBoolean("alibi") ? ", with ALiBi" : "",
+                        *row.getBoolean("sinks") ? ", with sinks" : "");
   }
   printCounts(os, "left to generated code", *function.getObject("not_raised"));
 }
