@@ -9,6 +9,8 @@
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
+#include "hone/Dialect/Hone/ParamBytes.h"
+#include "hone/Dialect/Hone/Shards.h"
 #include "hone/Dialect/Onnx/OnnxDescription.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/Transforms/GroupRemoval.h"
@@ -20,6 +22,8 @@
 #include "llvm/ADT/StringSet.h"
 
 #include "onnx/onnx_pb.h"
+
+#include <numeric>
 
 using namespace mlir;
 
@@ -107,11 +111,48 @@ LogicalResult CompressedModel::exportWeight(SymbolTable &symbols, ParamOp compre
   return success();
 }
 
+/// Writes each of the parameters `names` of the file that `compressed` joins back.
+LogicalResult CompressedModel::exportJoined(SymbolTable &symbols, ParamOp compressed, ArrayAttr names,
+                                            Describe describe) {
+  Before was = before.lookup(compressed.getSymName());
+  auto stacked = dyn_cast_or_null<StackedAttr>(was.storage);
+  if (!stacked || was.storage == compressed.getStorage())
+    return success();
+  SymbolTable ofCopy(copy);
+  SmallVector<int64_t> rows(stacked.getType().getDimSize(0));
+  ParamSlices slices(compressed, 0, static_cast<int64_t>(rows.size()));
+  for (auto [number, name] : llvm::enumerate(names.getAsValueRange<StringAttr>())) {
+    std::iota(rows.begin(), rows.end(), number * rows.size());
+    if (std::string blocker = slices.getBlocker(rows); !blocker.empty()) {
+      compressed.emitWarning() << name << " is exported as it was: " << blocker;
+      continue;
+    }
+    FailureOr<ParamOp> part = slices.create(ofCopy, name, rows);
+    if (failed(part))
+      return failure();
+    if (!isa_and_nonnull<AffineAttr>(part->getTensorType().getEncoding())) { // in the order of the file
+      FailureOr<std::vector<float>> elements = readStoredElements(*part);
+      if (failed(elements))
+        return failure();
+      part->setType(stacked.getType());
+      part->setStorageAttr(stacked.getParts()[0]);
+      writeElements(*part, *elements);
+    }
+    before[name] = {stacked.getType(), {}};
+    if (failed(exportWeight(symbols, *part, [&](StringRef) { return describe(compressed.getSymName()); })))
+      return failure();
+  }
+  return success();
+}
+
 LogicalResult CompressedModel::restoreWeight(Describe describe) {
   SymbolTable symbols(module);
-  for (auto compressed : copy.getOps<ParamOp>())
-    if (failed(exportWeight(symbols, compressed, describe)))
+  for (ParamOp compressed : SmallVector<ParamOp>(copy.getOps<ParamOp>())) {
+    auto names = compressed->getAttrOfType<ArrayAttr>(kJoinedAttrName);
+    if (failed(names ? exportJoined(symbols, compressed, names, describe)
+                     : exportWeight(symbols, compressed, describe)))
       return failure();
+  }
   return success();
 }
 

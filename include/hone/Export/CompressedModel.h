@@ -47,6 +47,8 @@ private:
 
   llvm::LogicalResult removeLayers();
   llvm::LogicalResult exportWeight(mlir::SymbolTable &symbols, ParamOp compressed, Describe describe);
+  llvm::LogicalResult exportJoined(mlir::SymbolTable &symbols, ParamOp compressed, mlir::ArrayAttr names,
+                                   Describe describe);
 
   mlir::ModuleOp module, copy;
   llvm::SmallVector<mlir::StringAttr> branchEnds; // weights of the last products of each layer that the copy had

@@ -5,6 +5,8 @@
 
 #include "ExpertWeights.h"
 
+#include "hone/Dialect/Hone/HoneParams.h"
+
 #include "mlir/IR/DialectResourceBlobManager.h"
 
 using namespace mlir;
@@ -65,7 +67,7 @@ int64_t ExpertMatrices::getInputs() const {
 /// Parameters of their own as one.
 Value ExpertWeights::join(OnnxBuilder &onnx, ArrayRef<Value> parts) {
   RankedTensorType type = getRankedType(parts.front());
-  SmallVector<Attribute> storage;
+  SmallVector<Attribute> storage, names;
   std::string name;
   for (Value part : parts) {
     auto get = part.getDefiningOp<GetParamOp>();
@@ -77,10 +79,13 @@ Value ExpertWeights::join(OnnxBuilder &onnx, ArrayRef<Value> parts) {
     if (name.empty())
       name = param.getSymName().str();
     storage.push_back(param.getStorage());
+    names.push_back(param.getSymNameAttr());
     joined.insert(param);
   }
   auto stacked = StackedAttr::get(type.getContext(), type, onnx.b.getArrayAttr(storage));
-  return read(onnx, name, stacked.getStackedType(), stacked);
+  Value all = read(onnx, name, stacked.getStackedType(), stacked);
+  symbols.lookup(all.getDefiningOp<GetParamOp>().getName())->setAttr(kJoinedAttrName, onnx.b.getArrayAttr(names));
+  return all;
 }
 
 /// `[E, K, N]` as `[E · N, K]`.

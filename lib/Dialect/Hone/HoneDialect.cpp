@@ -78,6 +78,17 @@ static LogicalResult verifyInputs(Operation *op, Attribute attribute) {
   return success();
 }
 
+static LogicalResult verifyJoined(Operation *op, Attribute attribute) {
+  auto param = dyn_cast<ParamOp>(op);
+  auto names = dyn_cast<ArrayAttr>(attribute);
+  bool isRight = param && param.getTensorType().getRank() > 0 && names && !names.empty() &&
+                 llvm::all_of(names, llvm::IsaPred<StringAttr>) &&
+                 param.getTensorType().getDimSize(0) % static_cast<int64_t>(names.size()) == 0;
+  if (!isRight)
+    return op->emitOpError() << "expected 'hone.joined' to be the names of the parameters that one joins, as strings";
+  return success();
+}
+
 static LogicalResult verifyInputRotation(Operation *op, Attribute attribute) {
   auto param = dyn_cast<ParamOp>(op);
   auto rotation = dyn_cast<DictionaryAttr>(attribute);
@@ -123,6 +134,8 @@ LogicalResult HoneDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return verifyInputRotation(op, attribute.getValue());
   if (attribute.getName() == kInputsAttrName)
     return verifyInputs(op, attribute.getValue());
+  if (attribute.getName() == kJoinedAttrName)
+    return verifyJoined(op, attribute.getValue());
   if (attribute.getName() == kEncodingAttr) {
     if (!isa<ParamOp>(op) || !isa<EncodingInterface>(attribute.getValue()))
       return op->emitOpError() << "expected 'hone.encoding' to be an encoding on a hone.param";
@@ -141,5 +154,5 @@ LogicalResult HoneDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   }
   return op->emitOpError() << "unsupported attribute '" << attribute.getName().getValue()
                            << "' of the hone dialect; supported: hone.channel_scales, hone.encoding, "
-                              "hone.input_rotation, hone.inputs, hone.limits, hone.model, hone.shards";
+                              "hone.input_rotation, hone.inputs, hone.joined, hone.limits, hone.model, hone.shards";
 }

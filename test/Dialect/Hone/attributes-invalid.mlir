@@ -112,7 +112,7 @@ func.func private @f() attributes {hone.limits = [{most = 3 : i64, table = "t"}]
 
 // -----
 
-// expected-error @below {{unsupported attribute 'hone.other' of the hone dialect; supported: hone.channel_scales, hone.encoding, hone.input_rotation, hone.inputs, hone.limits, hone.model, hone.shards}}
+// expected-error @below {{unsupported attribute 'hone.other' of the hone dialect; supported: hone.channel_scales, hone.encoding, hone.input_rotation, hone.inputs, hone.joined, hone.limits, hone.model, hone.shards}}
 func.func private @f() attributes {hone.other}
 
 // -----
@@ -174,6 +174,12 @@ func.func private @f() attributes {pattern = #hone.all_of<#hone.full>}
 // @converted_c1_storage
 // expected-error @below {{expected the storage that is converted to be dense elements, a resource, #hone.external, #hone.stacked or a dictionary of planes, but got "bytes"}}
 hone.param @p : tensor<1x1xf32, #hone.stored<bf16>> = #hone.converted<tensor<1x1xf32> = "bytes">
+
+// -----
+
+// @joined_names
+// expected-error @below {{expected 'hone.joined' to be the names of the parameters that one joins, as strings}}
+hone.param @p : tensor<3x2xf32> = dense<0.0> : tensor<3x2xf32> {hone.joined = ["a", "b"]}
 
 // -----
 

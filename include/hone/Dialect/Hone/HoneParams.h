@@ -79,6 +79,9 @@ llvm::ArrayRef<float> getChannelScales(ParamOp param);
 /// Notes that the columns of `param` were multiplied with `scales`, on top of what they were multiplied with before.
 void addChannelScales(ParamOp param, llvm::ArrayRef<float> scales);
 
+/// The attribute of a parameter that joins others: their names in the model, as strings in order.
+inline constexpr llvm::StringLiteral kJoinedAttrName = "hone.joined";
+
 /// The attribute of a parameter [N, K] that has lost columns or changed their order: `{kept = array<i64: …>, of = …}`, the K columns
 /// that it has of those of the model. What was measured of the model's inputs is selected by it.
 inline constexpr llvm::StringLiteral kInputsAttrName = "hone.inputs";
