@@ -55,7 +55,6 @@ private:
   const Expression *scatterNd();
   const Expression *trilu();
   const Expression *oneHot();
-  const Expression *tile();
   const Expression *cumSum();
   const Expression *reduce();
 

@@ -380,7 +380,6 @@ const Expression *ElementEvaluator::evaluate() {
                                               {"ScatterND", &ElementEvaluator::scatterNd},
                                               {"Trilu", &ElementEvaluator::trilu},
                                               {"OneHot", &ElementEvaluator::oneHot},
-                                              {"Tile", &ElementEvaluator::tile},
                                               {"CumSum", &ElementEvaluator::cumSum},
                                               {"ReduceSum", &ElementEvaluator::reduce},
                                               {"ReduceMax", &ElementEvaluator::reduce}};

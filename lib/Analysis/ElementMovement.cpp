@@ -188,7 +188,7 @@ const Expression *ElementEvaluator::transpose() {
   return analysis.getElement(op->getOperand(0), at);
 }
 
-/// Along an axis of size 1, or one that is repeated once.
+/// Along an axis of size 1, one that is repeated once, or where it is known which copy an element is in.
 const Expression *ElementEvaluator::tile() {
   auto from = analysis.getShape(op->getOperand(0));
   auto repeats = analysis.getContents(op->getOperand(1));
@@ -196,9 +196,14 @@ const Expression *ElementEvaluator::tile() {
     return nullptr;
   SmallVector<Polynomial> at;
   for (auto [size, count, index] : llvm::zip_equal(*from, *repeats, indices)) {
-    if (!size.isConstant(1) && !count.isConstant(1))
+    if (size.isConstant(1) || count.isConstant(1)) {
+      at.push_back(size.isConstant(1) ? Polynomial(0) : index);
+      continue;
+    }
+    auto parts = index.divide(size);
+    if (!parts || !e.isNonNegative(parts->second) || !e.isNonNegative(size - 1 - parts->second))
       return nullptr;
-    at.push_back(size.isConstant(1) ? Polynomial(0) : index);
+    at.push_back(parts->second);
   }
   return analysis.getElement(op->getOperand(0), at);
 }
@@ -357,24 +362,6 @@ const Expression *ElementEvaluator::oneHot() {
   if ((*values)[0] == 0 && (*values)[1] == 1)
     return e.integer(e.toInteger(isHot));
   return selectInteger(isHot, e.integer((*values)[1]), e.integer((*values)[0]));
-}
-
-/// Where it is known which copy an element is in.
-const Expression *ElementEvaluator::tile() {
-  auto shape = analysis.getShape(op->getOperand(0));
-  auto repeats = analysis.getContents(op->getOperand(1));
-  if (!shape || !repeats || repeats->size() != indices.size())
-    return nullptr;
-  SmallVector<Polynomial> at;
-  for (auto [size, count, index] : llvm::zip_equal(*shape, *repeats, indices)) {
-    auto parts = count.isConstant(1) ? std::optional(std::make_pair(Polynomial(), index)) : index.divide(size);
-    bool isInside =
-        parts && (count.isConstant(1) || (e.isNonNegative(parts->second) && e.isNonNegative(size - 1 - parts->second)));
-    if (!isInside)
-      return nullptr;
-    at.push_back(parts->second);
-  }
-  return analysis.getElement(op->getOperand(0), at);
 }
 
 const Expression *ElementEvaluator::trilu() {
