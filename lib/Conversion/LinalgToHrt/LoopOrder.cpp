@@ -16,7 +16,27 @@ namespace hone {
 /// What a call of a mathematical function costs, in operations on scalars.
 static constexpr int64_t kFunctionCost = 16;
 
-std::optional<int64_t> getStride(linalg::LinalgOp op, OpOperand &operand, unsigned dim) {
+/// By how much an index of a tensor grows from one number of loop `dim` to the next; nothing where that is not one number.
+static std::optional<int64_t> getStep(AffineExpr index, unsigned dim) {
+  if (!index.isFunctionOfDim(dim))
+    return 0;
+  if (isa<AffineDimExpr>(index))
+    return 1;
+  auto binary = dyn_cast<AffineBinaryOpExpr>(index);
+  if (!binary)
+    return std::nullopt;
+  std::optional<int64_t> left = getStep(binary.getLHS(), dim), right = getStep(binary.getRHS(), dim);
+  if (index.getKind() == AffineExprKind::Add && left && right)
+    return *left + *right;
+  auto factor = dyn_cast<AffineConstantExpr>(binary.getRHS());
+  if (index.getKind() == AffineExprKind::Mul && left && factor)
+    return *left * factor.getValue();
+  return std::nullopt;
+}
+
+/// The stride of `operand` along loop `dim`, of indices whose steps `getStep` gives.
+static std::optional<int64_t> sumStrides(linalg::LinalgOp op, OpOperand &operand,
+                                         llvm::function_ref<std::optional<int64_t>(AffineExpr)> getStep) {
   auto type = dyn_cast<MemRefType>(operand.get().getType());
   if (!type)
     return 0;
@@ -25,20 +45,30 @@ std::optional<int64_t> getStride(linalg::LinalgOp op, OpOperand &operand, unsign
   if (failed(type.getStridesAndOffset(strides, offset)))
     return std::nullopt;
   for (auto [expr, stride] : llvm::zip(op.getMatchingIndexingMap(&operand).getResults(), strides)) {
-    if (!expr.isFunctionOfDim(dim))
+    std::optional<int64_t> step = getStep(expr);
+    if (step == 0)
       continue;
-    if (!isa<AffineDimExpr>(expr) || ShapedType::isDynamic(stride))
+    if (!step || ShapedType::isDynamic(stride))
       return std::nullopt;
-    total += stride;
+    total += *step * stride;
   }
   return total;
+}
+
+std::optional<int64_t> getStride(linalg::LinalgOp op, OpOperand &operand, unsigned dim) {
+  return sumStrides(op, operand, [&](AffineExpr index) -> std::optional<int64_t> {
+    if (!index.isFunctionOfDim(dim))
+      return 0;
+    return isa<AffineDimExpr>(index) ? std::optional<int64_t>(1) : std::nullopt;
+  });
 }
 
 /// How much is gained by making `dim` the innermost loop.
 static int64_t getScore(linalg::LinalgOp op, unsigned dim) {
   int64_t score = 0;
   for (OpOperand &operand : op->getOpOperands()) {
-    std::optional<int64_t> stride = getStride(op, operand, dim);
+    std::optional<int64_t> stride =
+        sumStrides(op, operand, [&](AffineExpr index) { return getStep(index, dim); }); // of windows too
     bool isOutput = op.isDpsInit(&operand);
     if (stride == 1)
       score += isOutput ? 3 : 2;

@@ -50,6 +50,73 @@ static Value correlate(Node &node, Value x, Value weight, const Window &window, 
   return node.reshape(sum, merged);
 }
 
+static Size getProduct(Node &node, ArrayRef<Size> sizes) {
+  Size product = one(node);
+  for (Size size : sizes)
+    product = node.math.mul(product, size);
+  return product;
+}
+
+/// Whether each window is one element, the next one the next element.
+static bool isPointwise(const Window &window) {
+  return llvm::all_of(window.kernel, [](Size size) { return IndexMath::getConstant(size) == 1; }) &&
+         llvm::all_of(window.strides, [](int64_t stride) { return stride == 1; });
+}
+
+/// Whether what the windows of `x[N, G, C, spatial...]` read has its columns for one of a batch in memory that no model is short of. Where
+/// only calls decide how many windows there are, they could be too many.
+static bool areColumnsSmall(Node &node, Value x, const Window &window) {
+  constexpr int64_t kMostElements = int64_t(8) << 20;
+  if (isPointwise(window))
+    return true;
+  SmallVector<Size> from = node.sizes(x), channels = {from[1], from[2]};
+  int64_t count = 1;
+  for (Size size : llvm::concat<const Size>(channels, window.kernel, window.output)) {
+    auto factor = IndexMath::getConstant(size);
+    if (!factor || *factor > kMostElements || (count *= *factor) > kMostElements)
+      return false;
+  }
+  return true;
+}
+
+/// What each window of `x[N, G, C, spatial...]` reads, as a column (im2col): `[N, G, C * kernel, output]`.
+static Value makeColumns(Node &node, Value x, const Window &window) {
+  SmallVector<Size> from = node.sizes(x), sizes(from.begin(), from.begin() + 3);
+  Size channels = from[2], kernel = getProduct(node, window.kernel), output = getProduct(node, window.output);
+  if (!isPointwise(window)) {
+    unsigned rank = window.rank();
+    llvm::append_range(sizes, window.kernel);
+    llvm::append_range(sizes, window.output);
+    SmallVector<AffineExpr> inputs;
+    for (unsigned loop = 0; loop < 3; ++loop)
+      inputs.push_back(node.b.getAffineDimExpr(loop));
+    llvm::append_range(inputs, window.positions(node, 3 + rank, 3));
+    x = copyElements(node, {x, AffineMap::get(sizes.size(), 0, inputs, node.b.getContext())}, sizes);
+  }
+  return node.reshape(x, {from[0], from[1], node.math.mul(channels, kernel), output});
+}
+
+/// The same as correlate() of weights whose output channels come first, as products of matrices.
+static FailureOr<Value> multiplyColumns(Node &node, Value x, Value weight, const Window &window) {
+  SmallVector<Size> sizes = node.sizes(weight);
+  Size groups = sizes[0], rows = sizes[1];
+  bool isOneGroup = IndexMath::getConstant(groups) == 1;
+  Value columns = makeColumns(node, x, window);
+  SmallVector<Size> from = node.sizes(columns);
+  if (isOneGroup) { // the weights are the same in all of the batch
+    weight = node.reshape(weight, {rows, from[2]});
+    columns = node.reshape(columns, {from[0], from[2], from[3]});
+  } else {
+    weight = node.reshape(weight, {groups, rows, from[2]});
+  }
+  auto product = multiplyMatrices(node, weight, columns);
+  if (failed(product))
+    return failure();
+  SmallVector<Size> result = {from[0], node.math.mul(groups, rows)};
+  llvm::append_range(result, window.output);
+  return node.reshape(*product, result);
+}
+
 /// `tensor[N, M, spatial...]` plus `bias[M]`.
 static FailureOr<Value> addBias(Node &node, Value tensor, Value bias) {
   if (!bias)
@@ -82,7 +149,12 @@ static FailureOr<Value> convolve(Node &node, Value x, Value weight) {
     return failure();
   Type element = cast<RankedTensorType>(x.getType()).getElementType();
   Value padded = splitGroups(node, window->pad(node, x, node.zero(element)), 1, groups);
-  return correlate(node, padded, splitGroups(node, weight, 0, groups), *window, /*isOutputSecond=*/true);
+  weight = splitGroups(node, weight, 0, groups);
+  // A depthwise convolution has a product of one row for each channel.
+  bool isDepthwise = IndexMath::getConstant(perGroup) == 1;
+  if (isa<FloatType>(element) && !isDepthwise && areColumnsSmall(node, padded, *window))
+    return multiplyColumns(node, padded, weight, *window);
+  return correlate(node, padded, weight, *window, /*isOutputSecond=*/true);
 }
 
 static LogicalResult lowerConv(Node &node) {

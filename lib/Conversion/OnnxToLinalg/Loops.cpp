@@ -96,6 +96,18 @@ Value accumulate(Node &node, ArrayRef<Size> sizes, ArrayRef<Size> reduced, Array
   return generic.getResult(0);
 }
 
+Value copyElements(Node &node, const Operand &operand, ArrayRef<Size> sizes) {
+  Builder &b = node.b;
+  Value init = node.empty(sizes, cast<RankedTensorType>(operand.tensor.getType()).getElementType());
+  AffineMap all = b.getMultiDimIdentityMap(sizes.size());
+  SmallVector<utils::IteratorType> iterators(sizes.size(), utils::IteratorType::parallel);
+  auto generic = linalg::GenericOp::create(
+      b, init.getType(), operand.tensor, init, ArrayRef<AffineMap>{operand.map, all}, iterators,
+      [](OpBuilder &nested, Location loc, ValueRange x) { linalg::YieldOp::create(nested, loc, x[0]); });
+  node.lowerer.setSizes(generic.getResult(0), sizes);
+  return generic.getResult(0);
+}
+
 Value sumProducts(Node &node, ArrayRef<Size> sizes, ArrayRef<Size> reduced, const Operand &lhs, const Operand &rhs) {
   Type element = cast<RankedTensorType>(lhs.tensor.getType()).getElementType();
   Type wide = getAccumulator(element);

@@ -24,6 +24,9 @@ using AccumulateBody = llvm::function_ref<Value(Builder &, ValueRange elements, 
 Value accumulate(Node &node, ArrayRef<Size> sizes, ArrayRef<Size> reduced, ArrayRef<Operand> operands, Value initial,
                  AccumulateBody body);
 
+/// `result[i] = operand(i)`, of the sizes of the loops.
+Value copyElements(Node &node, const Operand &operand, ArrayRef<Size> sizes);
+
 /// Sum over the `reduced` loops of the product of one element of each of two tensors, accumulated in getAccumulator of
 /// their element type and rounded once.
 Value sumProducts(Node &node, ArrayRef<Size> sizes, ArrayRef<Size> reduced, const Operand &lhs, const Operand &rhs);

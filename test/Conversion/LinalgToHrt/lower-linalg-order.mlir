@@ -32,10 +32,13 @@ func.func @ones(%x: memref<?x1xf32>, %y: memref<?x1xf32>) {
   return
 }
 
-// Indices that are sums, as windows have them; the reduction of the window is a value.
+// Indices that are sums, as windows have them: neighbours of the result read neighbours, so that they are the inner loop.
 // CHECK-LABEL: func.func private @window.loop
-// CHECK: %[[INDEX:.*]] = affine.apply
+// CHECK: scf.for %[[TAP:.*]] =
+// CHECK: scf.for %[[INNER:.*]] =
+// CHECK: %[[INDEX:.*]] = affine.apply {{.*}}(%[[INNER]], %[[TAP]])
 // CHECK: memref.load %{{.*}}[%[[INDEX]]]
+// CHECK: memref.store %{{.*}}, %{{.*}}[%[[INNER]]]
 func.func @window(%x: memref<?xf32>, %k: memref<?xf32>, %y: memref<?xf32>) {
   linalg.conv_1d ins(%x, %k : memref<?xf32>, memref<?xf32>) outs(%y : memref<?xf32>)
   return
