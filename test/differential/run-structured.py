@@ -34,6 +34,7 @@ NODES = [("MultiHeadAttention", {"num_heads": 4}), ("Attention", {"q_num_heads":
          ("Attention", {"q_num_heads": 8, "kv_num_heads": 4})]
 KEPT = re.compile(r'hone\.param @"?([^ "]+)"? .*hone\.inputs = \{kept = array<i64: ([0-9, ]*)>')
 READ = re.compile(r'hone\.get_param @"?([^ "]+)"? ')
+JOINED = re.compile(r'hone\.joined = \[([^\]]*)\]')  # the file's names of what one parameter is
 CALIBRATION_TOKENS = 512
 
 
@@ -60,7 +61,7 @@ class Smaller:
         suite.run_tool([tools / "hone", "compile", path, *self.flags, "--stop-after=rewrite", "-o", folder / "smaller.mlir"])
         text = (folder / "smaller.mlir").read_text()
         self.kept = {name: [int(k) for k in kept.split(",")] for name, kept in KEPT.findall(text)}
-        self.read = set(READ.findall(text))
+        self.read = set(READ.findall(text)) | {name for names in JOINED.findall(text) for name in re.findall(r'"([^"]*)"', names)}
         self.artefact = folder / "smaller.hone"
         suite.run_tool([tools / "hone", "compile", path, *self.flags, "-o", self.artefact])
 
