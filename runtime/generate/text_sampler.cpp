@@ -17,8 +17,8 @@ TextSampler::TextSampler(sampling::Sampler sampler, std::span<const int64_t> pro
     history.push_back(static_cast<int32_t>(token));
 }
 
-/// The logits of the next token, minus infinity for those that it cannot be.
-std::span<const float> TextSampler::applyRules(std::span<const float> logits) {
+/// The logits of the next token, minus infinity for those that it cannot be: in `allowed`, or as they are without rules.
+std::span<const float> TextSampler::applyRules(std::span<const float> logits, std::vector<float> &allowed) const {
   if (rules.isEmpty())
     return logits;
   allowed.assign(logits.begin(), logits.end());
@@ -38,7 +38,8 @@ std::span<const float> TextSampler::applyRules(std::span<const float> logits) {
 }
 
 absl::StatusOr<int64_t> TextSampler::sample(std::span<const float> given) {
-  std::span<const float> logits = applyRules(given);
+  std::vector<float> allowed;
+  std::span<const float> logits = applyRules(given, allowed);
   HONE_ASSIGN_OR_RETURN(int32_t token, sampler.sample({logits.data(), logits.size()}, history));
   history.push_back(token);
   return token;
@@ -50,7 +51,8 @@ absl::Status TextSampler::draft(Acceptance rule, std::span<const float> given, D
     drafted.tokens.push_back(token);
     return absl::OkStatus();
   }
-  std::span<const float> logits = applyRules(given);
+  std::vector<float> allowed;
+  std::span<const float> logits = applyRules(given, allowed);
   HONE_ASSIGN_OR_RETURN(sampling::Distribution q, sampler.distribution({logits.data(), logits.size()}, history));
   int32_t token = sampling::drawFrom(q, sampler.draw());
   history.push_back(token);
@@ -69,7 +71,8 @@ absl::StatusOr<sampling::Choice> TextSampler::choose(Acceptance rule, std::span<
     auto found = std::ranges::find(here, token);
     return sampling::Choice{static_cast<int32_t>(token), found == here.end() ? -1 : found - here.begin()};
   }
-  std::span<const float> logits = applyRules(given);
+  std::vector<float> allowed;
+  std::span<const float> logits = applyRules(given, allowed);
   HONE_ASSIGN_OR_RETURN(sampling::Distribution p, sampler.distribution({logits.data(), logits.size()}, history));
   auto draws = [this] { return sampler.draw(); };
   auto chosen = [&]() -> absl::StatusOr<sampling::Choice> {

@@ -62,13 +62,12 @@ private:
   absl::StatusOr<sampling::Choice> choose(Acceptance rule, std::span<const float> logits, const DraftedTokens &drafted,
                                           std::span<const int64_t> children);
 
-  std::span<const float> applyRules(std::span<const float> logits);
+  std::span<const float> applyRules(std::span<const float> logits, std::vector<float> &allowed) const;
 
   sampling::Sampler sampler;
   std::vector<int32_t> history;
   io::TokenRules rules;
-  int64_t first, last;        // positions of the first and the last new token
-  std::vector<float> allowed; // logits by the rules
+  int64_t first, last; // positions of the first and the last new token
 };
 
 } // namespace hone::rt

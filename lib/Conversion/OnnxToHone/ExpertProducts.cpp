@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Three spellings: a matrix is gathered for each row; or rows are sorted by expert, and those of an expert, whose places follow from how
-// many rows chose the experts before it, are multiplied with its matrix; or all rows are multiplied with all matrices.
+// Three spellings: a matrix is gathered for each row; or rows are sorted by expert, and those of an expert, which begin at the token
+// counts of the experts before it, are multiplied with its matrix; or all rows are multiplied with all matrices.
 
 #include "ExpertProducts.h"
 
@@ -15,7 +15,7 @@ namespace hone::raising {
 using analysis::Expression;
 using analysis::ExpressionKind;
 
-static bool isReshape(Operation *op) {
+bool isReshape(Operation *op) {
   return isOp(op, "Unsqueeze") || isOp(op, "Squeeze") || isOp(op, "Reshape") || isOp(op, "Flatten");
 }
 

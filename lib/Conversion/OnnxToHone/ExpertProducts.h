@@ -42,6 +42,9 @@ Value matchSortedBack(Value value, Value order, SymbolicAnalysis &analysis);
 /// `[T, K]` whose row `order[r] / times` is row r of `rows`; null where there is none.
 Value matchSortedRows(Value rows, Value order, int64_t times, SymbolicAnalysis &analysis);
 
+/// Whether `op` only changes the dimensions of its operand.
+bool isReshape(Operation *op);
+
 /// What is left of `value` without operators that only add or drop dimensions of size 1 or make one dimension of several.
 Value skipReshapes(Value value);
 

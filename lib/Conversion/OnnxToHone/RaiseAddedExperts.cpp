@@ -146,7 +146,7 @@ Value AddedExpertRaiser::findSource(Value value, ArrayRef<Polynomial> at, ArrayR
   Value source;
   while (Operation *op = skipCasts(value).getDefiningOp()) {
     bool gathers = isOp(op, "Gather") || isOp(op, "GatherND");
-    if (!gathers && !isOp(op, "Reshape") && !isOp(op, "Unsqueeze") && !isOp(op, "Squeeze") && !isOp(op, "Flatten"))
+    if (!gathers && !isReshape(op))
       break;
     isGathered |= gathers;
     value = op->getOperand(0);
@@ -191,15 +191,7 @@ Value AddedExpertRaiser::joinBiases(OnnxBuilder &onnx, ArrayRef<Value> biases) {
   return onnx.create("Concat", rows, all, onnx.integerAttr("axis", 0));
 }
 
-namespace {
-/// The layers of a block by name; without a gate it has none.
-struct BlockLayers {
-  Value up, gate, down, upBias, gateBias, downBias;
-  Activation activation;
-};
-} // namespace
-
-static BlockLayers getLayers(Operation *block) {
+static ExpertLayers getLayers(Operation *block) {
   if (auto gated = dyn_cast<GatedMlpOp>(block))
     return {gated.getUp(),       gated.getGate(),     gated.getDown(),      gated.getUpBias(),
             gated.getGateBias(), gated.getDownBias(), gated.getActivation()};
@@ -212,12 +204,12 @@ static bool areAlike(Value a, Value b) { return a && b ? a.getType() == b.getTyp
 
 /// `experts` are in the order of their numbers.
 bool AddedExpertRaiser::create(Operation *sum, ArrayRef<AddedExpert> experts) {
-  BlockLayers first = getLayers(experts.front().block);
-  Value BlockLayers::*fields[] = {&BlockLayers::up,     &BlockLayers::gate,     &BlockLayers::down,
-                                  &BlockLayers::upBias, &BlockLayers::gateBias, &BlockLayers::downBias};
+  ExpertLayers first = getLayers(experts.front().block);
+  Value ExpertLayers::*fields[] = {&ExpertLayers::up,     &ExpertLayers::gate,     &ExpertLayers::down,
+                                   &ExpertLayers::upBias, &ExpertLayers::gateBias, &ExpertLayers::downBias};
   SmallVector<Value> parts[std::size(fields)];
   for (const AddedExpert &expert : experts) {
-    BlockLayers layers = getLayers(expert.block);
+    ExpertLayers layers = getLayers(expert.block);
     for (auto [field, values] : llvm::zip_equal(fields, parts)) {
       if (!areAlike(first.*field, layers.*field) || layers.activation != first.activation)
         return false;

@@ -258,47 +258,48 @@ static BlockArgument findFlag(func::FuncOp function) {
   return {};
 }
 
-/// Takes one branch of each `If` that `flag` decides: that number 0 where it is true, 1 where it is false.
-static void takeBranch(func::FuncOp function, BlockArgument flag, unsigned branch) {
-  for (Operation *op : findSwitched(flag))
+/// A private copy of `main` with one branch of each `If` that input `flag` decides: that number 0 where it is true, 1 where it is false.
+static func::FuncOp copyBranch(func::FuncOp main, unsigned flag, unsigned branch) {
+  OpBuilder b(main);
+  auto copy = cast<func::FuncOp>(b.clone(*main));
+  copy.setPrivate();
+  for (Operation *op : findSwitched(copy.getArgument(flag)))
     if (op->getNumRegions() == 2 && llvm::hasSingleElement(op->getRegion(branch)))
       inlineRegion(op, op->getRegion(branch));
-  inferShapes(function);
-  eraseDead(function);
+  inferShapes(copy);
+  eraseDead(copy);
+  return copy;
 }
 
-/// The branches of a merged decoder as functions of their own, private copies of `main`: with a past first; null for any other function.
-static std::pair<func::FuncOp, func::FuncOp> splitMerged(func::FuncOp main) {
+namespace {
+/// The branch of a merged decoder that extends a past; the function is null where there is none.
+struct PastBranch {
+  func::FuncOp copy;
+  unsigned flag = 0, branch = 0;
+};
+} // namespace
+
+static PastBranch findPastBranch(func::FuncOp main) {
   BlockArgument flag = findFlag(main);
   if (!flag || hasPast(main))
     return {};
-  func::FuncOp copies[2];
   for (unsigned branch : {0u, 1u}) {
-    OpBuilder b(main);
-    copies[branch] = cast<func::FuncOp>(b.clone(*main));
-    copies[branch].setPrivate();
-    takeBranch(copies[branch], copies[branch].getArgument(flag.getArgNumber()), branch);
+    func::FuncOp copy = copyBranch(main, flag.getArgNumber(), branch);
+    if (hasPast(copy))
+      return {copy, flag.getArgNumber(), branch};
+    copy.erase();
   }
-  for (unsigned branch : {0u, 1u})
-    if (hasPast(copies[branch]))
-      return {copies[branch], copies[1 - branch]};
-  copies[0].erase();
-  copies[1].erase();
   return {};
 }
 
-func::FuncOp specializeToPast(func::FuncOp main) {
-  auto [past, other] = splitMerged(main);
-  if (other)
-    other.erase();
-  return past;
-}
+func::FuncOp specializeToPast(func::FuncOp main) { return findPastBranch(main).copy; }
 
 func::FuncOp specializeToNoPast(func::FuncOp main) {
-  auto [past, other] = splitMerged(main);
-  if (past)
-    past.erase();
-  return other;
+  PastBranch past = findPastBranch(main);
+  if (!past.copy)
+    return {};
+  past.copy.erase();
+  return copyBranch(main, past.flag, 1 - past.branch);
 }
 
 } // namespace hone::raising
