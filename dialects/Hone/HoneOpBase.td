@@ -79,6 +79,13 @@ def Hone_FusedRows : I32Enum<"FusedRows", "where gate and up lie in one matrix o
 }
 def Hone_FusedRowsAttr : EnumAttr<Hone_Dialect, Hone_FusedRows, "fused_rows">;
 
+def Hone_PoolKind : I32Enum<"PoolKind", "what a pooling makes of a window", [
+    I32EnumCase<"Max", 0, "max">,
+    I32EnumCase<"Sum", 1, "sum">]> {
+  let cppNamespace = "::hone";
+}
+def Hone_PoolKindAttr : EnumAttr<Hone_Dialect, Hone_PoolKind, "pool_kind">;
+
 //===- Base classes -----------------------------------------------------------------------------------------------===//
 
 /// Operations with weights, norms, and those that keep groups of indices separate; a block of a layer has groups of its own.

@@ -12,6 +12,7 @@
 
 include "Hone/HoneParamOps.td"
 include "Hone/HoneProductOps.td"
+include "Hone/HoneConvolutionOps.td"
 include "Hone/HoneNormOps.td"
 include "Hone/HoneAttentionOps.td"
 include "Hone/HoneSelectionOps.td"

@@ -406,6 +406,28 @@ def linear_attentions():
                    **heads)
 
 
+def windows():
+    """Convolutions with output channels as lanes, with positions as lanes and depthwise, and poolings, over one to three axes."""
+    sizes = [{"B": b} for b in (1, 3, 0)]
+    shapes = [((9,), (4,), (7,), (2,), (1,), (3,)), ((9, 13), (2, 3), (5, 6), (2, 2), (1, 2), (1, 1)), ((5, 4, 6), (3, 2, 2), (5, 4, 5), (1, 1, 1), (1, 1, 1), (1, 0, 0))]
+    for x, kernel, y, strides, dilations, low in shapes:
+        window = (f"kernel {list(kernel)} strides {list(strides)} dilations {list(dilations)} low {list(low)}")
+        for groups, inputs, outputs in ((1, 3, 20), (1, 5, 3), (2, 4, 16), (6, 1, 3), (3, 2, 5)):
+            columns = inputs * int(np.prod(kernel))
+            given = {"x": tensor("B", groups * inputs, *x)}
+            result = tensor("B", groups * outputs, *y)
+            text = f"hone.convolution %x, %w {{}}{window} groups {groups}"
+            for bias in ({}, {"b": tensor(groups * outputs)}):
+                yield Case("hone.convolution.f32", text.format("bias(%b) " if bias else ""), result, sizes, **given,
+                           w=tensor(groups * outputs, columns), **bias)
+            if groups == 1 and outputs > 12 or outputs % 16 == 0 or inputs == 1 and groups * outputs > 12:
+                values = np.random.default_rng(5).standard_normal((groups * outputs, columns)).astype(np.float32) * SPREAD
+                params = {"w": (tensor(groups * outputs, columns), stored(values, "f32"))}
+                yield Case("hone.packed_convolution.f32", text.format(""), result, sizes, params=params, **given)
+        for kind in ("max", "sum"):
+            yield Case("hone.pool.f32", f"hone.pool {kind} %x {window}", tensor("B", 20, *y), sizes, x=tensor("B", 20, *x))
+
+
 def mlps():
     x, inner, outer = tensor("B", "S", 24), tensor(40, 24), tensor(24, 40)
     for activation in ("silu", "gelu", "gelu_tanh", "relu"):
@@ -440,7 +462,7 @@ def check(case, tools):
 
 def main():
     options = suite.parser(__doc__).parse_args()
-    everything = itertools.chain(products(), packed_products(), norms(), ropes(), attentions(), selections(), linear_attentions(), mlps(),
+    everything = itertools.chain(products(), packed_products(), norms(), ropes(), attentions(), selections(), linear_attentions(), windows(), mlps(),
                                 packed_mlps(), packed_pairs(), sparse_products(), experts(), codebooks())
     cases = [(case.name(), case) for case in everything]
     chosen = [(name, case) for name, case in cases if options.only in name]

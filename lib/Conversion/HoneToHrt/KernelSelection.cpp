@@ -138,7 +138,51 @@ static KernelCall select(PoolKeysOp op) {
           {}};
 }
 
+//===----------------------------------------------------------------------===//
+// Windows
+//===----------------------------------------------------------------------===//
+
+/// Spatial axes that kernels take.
+static constexpr int64_t kSpatialAxes = 3;
+
+/// The numbers of windows for three axes; those that x lacks come first.
+template <typename Op> static void addWindows(KernelCall &kernel, Op op) {
+  auto add = [&](std::array<StringRef, kSpatialAxes> names, ArrayRef<int64_t> numbers, int64_t absent) {
+    int64_t first = kSpatialAxes - static_cast<int64_t>(numbers.size());
+    for (int64_t axis = 0; axis < kSpatialAxes; ++axis)
+      kernel.ints.push_back({names[axis], axis < first ? absent : numbers[axis - first]});
+  };
+  add({"kernel0", "kernel1", "kernel2"}, op.getKernel(), 1);
+  add({"stride0", "stride1", "stride2"}, op.getStrides(), 1);
+  add({"dilation0", "dilation1", "dilation2"}, op.getDilations(), 1);
+  add({"low0", "low1", "low2"}, op.getLow(), 0);
+}
+
+static KernelCall select(ConvolutionOp op) {
+  hrt::PanelsAttr panels = getPanels(op.getWeight());
+  if (op.getKernel().size() > kSpatialAxes || (!panels && !isPlainF32(op.getWeight())))
+    return {};
+  KernelCall kernel{panels ? "hone.packed_convolution.f32" : "hone.convolution.f32",
+                    {{"x", op.getX()}, {"weight", op.getWeight()}, {"bias", op.getBias()}},
+                    {{"groups", op.getGroups()}},
+                    {}};
+  addWindows(kernel, op);
+  return kernel;
+}
+
+static KernelCall select(PoolOp op) {
+  if (op.getKernel().size() > kSpatialAxes)
+    return {};
+  KernelCall kernel{"hone.pool.f32", {{"x", op.getX()}}, {{"isSum", op.getKind() == PoolKind::Sum}}, {}};
+  addWindows(kernel, op);
+  return kernel;
+}
+
 static KernelCall select(Operation *op) {
+  if (auto convolution = dyn_cast<ConvolutionOp>(op))
+    return select(convolution);
+  if (auto pool = dyn_cast<PoolOp>(op))
+    return select(pool);
   if (auto pool = dyn_cast<PoolKeysOp>(op))
     return select(pool);
   if (auto blocks = dyn_cast<SelectBlocksOp>(op); blocks && isPlainF32(blocks.getQuery()))

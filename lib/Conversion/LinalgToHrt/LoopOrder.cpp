@@ -63,9 +63,11 @@ std::optional<int64_t> getStride(linalg::LinalgOp op, OpOperand &operand, unsign
   });
 }
 
-/// How much is gained by making `dim` the innermost loop.
-static int64_t getScore(linalg::LinalgOp op, unsigned dim) {
-  int64_t score = 0;
+/// How much is gained by making `dim`, a loop of `size` iterations, the innermost loop.
+static int64_t getScore(linalg::LinalgOp op, unsigned dim, int64_t size) {
+  constexpr int64_t few = 8; // iterations that fill no vector
+  bool areFew = !ShapedType::isDynamic(size) && size < few;
+  int64_t score = areFew ? -4 : 0;
   for (OpOperand &operand : op->getOpOperands()) {
     std::optional<int64_t> stride =
         sumStrides(op, operand, [&](AffineExpr index) { return getStep(index, dim); }); // of windows too
@@ -84,7 +86,7 @@ LoopOrder LoopOrder::get(linalg::LinalgOp op) {
   std::optional<unsigned> innermost;
   int64_t best = 0;
   for (unsigned dim = 0; dim < sizes.size(); ++dim) {
-    int64_t score = sizes[dim] == 1 ? std::numeric_limits<int64_t>::min() : getScore(op, dim);
+    int64_t score = sizes[dim] == 1 ? std::numeric_limits<int64_t>::min() : getScore(op, dim, sizes[dim]);
     if (innermost && score < best)
       continue;
     innermost = dim;

@@ -5,6 +5,8 @@
 
 #include "Window.h"
 
+#include "hone/Dialect/Hone/HoneOps.h"
+
 using namespace mlir;
 
 namespace hone::lowering {
@@ -50,71 +52,28 @@ static Value correlate(Node &node, Value x, Value weight, const Window &window, 
   return node.reshape(sum, merged);
 }
 
-static Size getProduct(Node &node, ArrayRef<Size> sizes) {
-  Size product = one(node);
-  for (Size size : sizes)
-    product = node.math.mul(product, size);
-  return product;
-}
-
-/// Whether each window is one element, the next one the next element.
-static bool isPointwise(const Window &window) {
-  return llvm::all_of(window.kernel, [](Size size) { return IndexMath::getConstant(size) == 1; }) &&
-         llvm::all_of(window.strides, [](int64_t stride) { return stride == 1; });
-}
-
-/// Whether what the windows of `x[N, G, C, spatial...]` read has its columns for one of a batch in memory that no model is short of. Where
-/// only calls decide how many windows there are, they could be too many.
-static bool areColumnsSmall(Node &node, Value x, const Window &window) {
-  constexpr int64_t kMostElements = int64_t(8) << 20;
-  if (isPointwise(window))
-    return true;
-  SmallVector<Size> from = node.sizes(x), channels = {from[1], from[2]};
-  int64_t count = 1;
-  for (Size size : llvm::concat<const Size>(channels, window.kernel, window.output)) {
-    auto factor = IndexMath::getConstant(size);
-    if (!factor || *factor > kMostElements || (count *= *factor) > kMostElements)
-      return false;
+/// The convolution of `x[N, G * C, spatial...]` with `weight[G * M, C, kernel...]` as an operation of its own, in f32; null where the sizes
+/// of the weight are not known.
+static Value createConvolution(Node &node, Value x, Value weight, Value bias, const Window &window, int64_t groups) {
+  auto kernel = getConstants(window.kernel), low = getConstants(window.low), shape = getConstants(node.sizes(weight));
+  auto type = cast<RankedTensorType>(x.getType());
+  if (!shape || !kernel || (*shape)[0] == 0 || (*shape)[1] == 0)
+    return {};
+  if (!low) { // only a call knows how much padding there is
+    x = window.pad(node, x, node.zero(type.getElementType()));
+    low = SmallVector<int64_t>(window.rank(), 0);
   }
-  return true;
-}
-
-/// What each window of `x[N, G, C, spatial...]` reads, as a column (im2col): `[N, G, C * kernel, output]`.
-static Value makeColumns(Node &node, Value x, const Window &window) {
-  SmallVector<Size> from = node.sizes(x), sizes(from.begin(), from.begin() + 3);
-  Size channels = from[2], kernel = getProduct(node, window.kernel), output = getProduct(node, window.output);
-  if (!isPointwise(window)) {
-    unsigned rank = window.rank();
-    llvm::append_range(sizes, window.kernel);
-    llvm::append_range(sizes, window.output);
-    SmallVector<AffineExpr> inputs;
-    for (unsigned loop = 0; loop < 3; ++loop)
-      inputs.push_back(node.b.getAffineDimExpr(loop));
-    llvm::append_range(inputs, window.positions(node, 3 + rank, 3));
-    x = copyElements(node, {x, AffineMap::get(sizes.size(), 0, inputs, node.b.getContext())}, sizes);
-  }
-  return node.reshape(x, {from[0], from[1], node.math.mul(channels, kernel), output});
-}
-
-/// The same as correlate() of weights whose output channels come first, as products of matrices.
-static FailureOr<Value> multiplyColumns(Node &node, Value x, Value weight, const Window &window) {
-  SmallVector<Size> sizes = node.sizes(weight);
-  Size groups = sizes[0], rows = sizes[1];
-  bool isOneGroup = IndexMath::getConstant(groups) == 1;
-  Value columns = makeColumns(node, x, window);
-  SmallVector<Size> from = node.sizes(columns);
-  if (isOneGroup) { // the weights are the same in all of the batch
-    weight = node.reshape(weight, {rows, from[2]});
-    columns = node.reshape(columns, {from[0], from[2], from[3]});
-  } else {
-    weight = node.reshape(weight, {groups, rows, from[2]});
-  }
-  auto product = multiplyMatrices(node, weight, columns);
-  if (failed(product))
-    return failure();
-  SmallVector<Size> result = {from[0], node.math.mul(groups, rows)};
-  llvm::append_range(result, window.output);
-  return node.reshape(*product, result);
+  Type f32 = node.b.getF32Type();
+  SmallVector<Size> sizes = {node.size(x, 0), node.b.getIndexAttr((*shape)[0])};
+  llvm::append_range(sizes, window.output);
+  Size columns = node.b.getIndexAttr(llvm::product_of(ArrayRef(*shape).drop_front()));
+  weight = node.reshape(convertFloats(node, weight, f32), {node.b.getIndexAttr((*shape)[0]), columns});
+  node.isBroken = node.isBroken || failed(node.lowerer.requireSizes(node.op, sizes, f32));
+  Value result = ConvolutionOp::create(node.b, getTensorType(sizes, f32), convertFloats(node, x, f32), weight,
+                                       bias ? convertFloats(node, bias, f32) : Value(), window.getOpenSizes(node),
+                                       *kernel, window.strides, window.dilations, *low, groups);
+  node.lowerer.setSizes(result, sizes);
+  return convertFloats(node, result, type.getElementType());
 }
 
 /// `tensor[N, M, spatial...]` plus `bias[M]`.
@@ -137,7 +96,8 @@ static LogicalResult checkGroups(Node &node, Value x, Value weight, int64_t grou
                  failed(requireMultiple(node, node.size(weight, 0), groups, "the channels of the weight")));
 }
 
-static FailureOr<Value> convolve(Node &node, Value x, Value weight) {
+/// With `bias[M]`, unless that is null.
+static FailureOr<Value> convolve(Node &node, Value x, Value weight, Value bias) {
   int64_t groups = node.integer("group", 1);
   if (node.sizes(weight).size() < 3 || failed(checkGroups(node, x, weight, groups)))
     return failure();
@@ -147,19 +107,19 @@ static FailureOr<Value> convolve(Node &node, Value x, Value weight) {
   Size perGroup = node.math.floorDiv(node.size(x, 1), node.b.getIndexAttr(groups));
   if (failed(requireEqual(node, perGroup, node.size(weight, 1), "the channels of a group and of the weight")))
     return failure();
+  if (bias && failed(requireShape(node, bias, node.size(weight, 0), "the bias", "[M]")))
+    return failure();
   Type element = cast<RankedTensorType>(x.getType()).getElementType();
+  if (isHoneFloat(element))
+    if (Value result = createConvolution(node, x, weight, bias, *window, groups))
+      return result;
   Value padded = splitGroups(node, window->pad(node, x, node.zero(element)), 1, groups);
-  weight = splitGroups(node, weight, 0, groups);
-  // A depthwise convolution has a product of one row for each channel.
-  bool isDepthwise = IndexMath::getConstant(perGroup) == 1;
-  if (isa<FloatType>(element) && !isDepthwise && areColumnsSmall(node, padded, *window))
-    return multiplyColumns(node, padded, weight, *window);
-  return correlate(node, padded, weight, *window, /*isOutputSecond=*/true);
+  return addBias(node, correlate(node, padded, splitGroups(node, weight, 0, groups), *window, /*isOutputSecond=*/true),
+                 bias);
 }
 
 static LogicalResult lowerConv(Node &node) {
-  auto sum = convolve(node, node.in(0), node.in(1));
-  auto result = failed(sum) ? sum : addBias(node, *sum, node.in(2));
+  auto result = convolve(node, node.in(0), node.in(1), node.in(2));
   if (failed(result))
     return failure();
   node.set(0, *result);
@@ -200,7 +160,7 @@ static LogicalResult lowerConvInteger(Node &node) {
   auto x = subtractZero(node, 0, 2, 1), weight = subtractZero(node, 1, 3, 0);
   if (failed(x) || failed(weight))
     return failure();
-  auto result = convolve(node, *x, *weight);
+  auto result = convolve(node, *x, *weight, {});
   if (failed(result))
     return failure();
   node.set(0, *result);
@@ -236,8 +196,7 @@ static LogicalResult lowerQLinearConv(Node &node) {
   auto x = subtractZero(node, 0, 2, 1), weight = subtractZero(node, 3, 5, 0);
   if (failed(x) || failed(weight))
     return failure();
-  auto product = convolve(node, *x, *weight);
-  auto sum = failed(product) ? product : addBias(node, *product, node.in(8));
+  auto sum = convolve(node, *x, *weight, node.in(8));
   if (failed(sum))
     return failure();
   node.set(0, requantize(node, *sum));
@@ -327,9 +286,130 @@ static LogicalResult placeTransposed(Node &node, Window &window, ArrayRef<Size> 
   return success();
 }
 
-/// `[N, C, spatial...]` and `weight[C, M / groups, kernel...]`: the correlation of the spread input with the flipped kernel.
+namespace {
+/// One of the convolutions that a transposed one is: of results whose place in y, plus the padding, has remainder `residue` modulo the
+/// stride in each dimension. They read the taps of that remainder.
+struct Phase {
+  SmallVector<int64_t> residue, taps, low, first; // `first`: the place in y of the first result
+  SmallVector<Size> sizes;
+
+  bool isEmpty() const { return llvm::is_contained(taps, 0); }
+};
+} // namespace
+
+static Phase getPhase(Node &node, const Window &window, ArrayRef<int64_t> kernel, ArrayRef<int64_t> low,
+                      int64_t number) {
+  Phase phase;
+  for (size_t i = 0; i < window.rank(); ++i) {
+    int64_t stride = window.strides[i], residue = number % stride;
+    number /= stride;
+    int64_t taps = residue < kernel[i] ? llvm::divideCeil(kernel[i] - residue, stride) : 0;
+    // Result q of the phase is y[stride * q + residue - low], the sum over j of x[q - j] * weight[residue + stride * j].
+    int64_t skipped = low[i] > residue ? llvm::divideCeil(low[i] - residue, stride) : 0;
+    phase.residue.push_back(residue);
+    phase.taps.push_back(taps);
+    phase.low.push_back(taps - 1 - skipped);
+    phase.first.push_back(stride * skipped + residue - low[i]);
+    Size rest = node.math.max(node.math.sub(window.output[i], node.b.getIndexAttr(phase.first.back())), nothing(node));
+    phase.sizes.push_back(node.math.ceilDiv(rest, node.b.getIndexAttr(stride)));
+  }
+  return phase;
+}
+
+/// The taps of a phase of `weight[G * C, M, kernel...]`, the last one first: `[G * M, C, taps...]`.
+static Value getTaps(Node &node, Value weight, const Window &window, const Phase &phase, int64_t groups) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(weight.getType()).getShape();
+  int64_t inputs = shape[0] / groups;
+  SmallVector<Size> sizes, merged;
+  for (int64_t size : {groups, shape[1], inputs})
+    sizes.push_back(node.b.getIndexAttr(size));
+  for (int64_t size : phase.taps)
+    sizes.push_back(node.b.getIndexAttr(size));
+  Value taps = node.generate(sizes, node.b.getF32Type(), [&](Builder &b, ValueRange at) -> Value {
+    Value group = arith::MulIOp::create(b, at[0], arith::ConstantIndexOp::create(b, inputs));
+    SmallVector<Value> from{arith::AddIOp::create(b, group, at[2]), at[1]};
+    for (size_t i = 0; i < window.rank(); ++i) {
+      int64_t last = phase.residue[i] + window.strides[i] * (phase.taps[i] - 1);
+      Value step = arith::MulIOp::create(b, at[3 + i], arith::ConstantIndexOp::create(b, window.strides[i]));
+      from.push_back(arith::SubIOp::create(b, arith::ConstantIndexOp::create(b, last), step));
+    }
+    return tensor::ExtractOp::create(b, weight, from);
+  });
+  merged = {node.b.getIndexAttr(groups * shape[1]), node.b.getIndexAttr(inputs)};
+  llvm::append_range(merged, ArrayRef(sizes).drop_front(3));
+  return node.reshape(taps, merged);
+}
+
+/// A transposed convolution in f32 as convolutions, one for each remainder of places modulo the strides; null where sizes of the weight
+/// or of the padding are not known, or taps are dilated.
+static Value convolvePhases(Node &node, Value x, Value weight, Value bias, const Window &window, int64_t groups) {
+  auto kernel = getConstants(window.kernel), low = getConstants(window.low), shape = getConstants(node.sizes(weight));
+  bool isDilated = llvm::any_of(window.dilations, [](int64_t dilation) { return dilation != 1; });
+  constexpr int64_t most = 64; // more would make code larger than it is worth
+  int64_t phases = llvm::product_of(window.strides);
+  if (!kernel || !low || !shape || isDilated || phases > most || llvm::is_contained(*shape, 0))
+    return {};
+  Type f32 = node.b.getF32Type(), element = cast<RankedTensorType>(x.getType()).getElementType();
+  x = convertFloats(node, x, f32);
+  weight = convertFloats(node, weight, f32);
+  int64_t outputs = groups * (*shape)[1];
+  SmallVector<Size> sizes{node.size(x, 0), node.b.getIndexAttr(outputs)}, steps(2, one(node));
+  llvm::append_range(sizes, window.output);
+  for (int64_t stride : window.strides)
+    steps.push_back(node.b.getIndexAttr(stride));
+  node.isBroken = node.isBroken || failed(node.lowerer.requireSizes(node.op, sizes, f32));
+  auto convolve = [&](const Phase &phase) {
+    Window part{{}, SmallVector<int64_t>(window.rank(), 1), window.dilations, {}, {}, phase.sizes};
+    for (auto [taps, before] : llvm::zip(phase.taps, phase.low)) {
+      part.kernel.push_back(node.b.getIndexAttr(taps));
+      part.low.push_back(node.b.getIndexAttr(before));
+    }
+    return createConvolution(node, x, getTaps(node, weight, window, phase, groups), bias, part, groups);
+  };
+  if (phases == 1)
+    return convertFloats(node, convolve(getPhase(node, window, *kernel, *low, 0)), element);
+  Value result = node.empty(sizes, f32);
+  std::vector<Phase> all;
+  for (int64_t number = 0; number < phases; ++number)
+    all.push_back(getPhase(node, window, *kernel, *low, number));
+  if (llvm::any_of(all, [](const Phase &phase) { return phase.isEmpty(); })) { // places that no tap reaches
+    auto biased = addBias(node, node.filled(sizes, node.zero(f32)), bias ? convertFloats(node, bias, f32) : bias);
+    if (failed(biased))
+      return {};
+    result = *biased;
+  }
+  for (const Phase &phase : all) {
+    if (phase.isEmpty())
+      continue;
+    SmallVector<Size> offsets(2, nothing(node)), parts(ArrayRef(sizes).take_front(2));
+    for (auto [first, size] : llvm::zip(phase.first, phase.sizes)) {
+      offsets.push_back(node.b.getIndexAttr(first));
+      parts.push_back(size);
+    }
+    result = tensor::InsertSliceOp::create(node.b, convolve(phase), result, offsets, parts, steps);
+    node.lowerer.setSizes(result, sizes);
+  }
+  return convertFloats(node, result, element);
+}
+
+/// The correlation of the spread input with the flipped kernel.
+static Value correlateSpread(Node &node, Value x, Value weight, Window window, int64_t groups) {
+  Value wide = spread(node, x, window.strides);
+  SmallVector<Size> before(2, nothing(node)), after = before, sizes = node.sizes(wide);
+  for (size_t i = 0; i < window.rank(); ++i) {
+    Size reach = node.math.sub(window.extent(node, i), one(node));
+    before.push_back(node.math.sub(reach, window.low[i]));
+    Size needed = node.math.add(window.output[i], reach);
+    after.push_back(node.math.sub(needed, node.math.add(before.back(), sizes[2 + i])));
+  }
+  wide = splitGroups(node, padOrCut(node, wide, before, after), 1, groups);
+  window.strides.assign(window.rank(), 1);
+  return correlate(node, wide, splitGroups(node, flip(node, weight), 0, groups), window, /*isOutputSecond=*/false);
+}
+
+/// `[N, C, spatial...]` and `weight[C, M / groups, kernel...]`.
 static LogicalResult lowerConvTranspose(Node &node) {
-  Value x = node.in(0), weight = node.in(1);
+  Value x = node.in(0), weight = node.in(1), bias = node.in(2);
   size_t rank = node.rank(0) - 2;
   int64_t groups = node.integer("group", 1);
   if (node.rank(0) < 3 || node.rank(0) != node.rank(1))
@@ -338,28 +418,25 @@ static LogicalResult lowerConvTranspose(Node &node) {
   if (failed(checkGroups(node, x, weight, groups)) ||
       failed(requireEqual(node, node.size(x, 1), node.size(weight, 0), "the channels of X and W")))
     return failure();
+  Size outputs = node.math.mul(node.size(weight, 1), node.b.getIndexAttr(groups));
+  if (bias && failed(requireShape(node, bias, outputs, "the bias", "[M]")))
+    return failure();
   auto strides = getPerDimension(node, "strides", rank, 1), dilations = getPerDimension(node, "dilations", rank, 1);
   if (failed(strides) || failed(dilations))
     return failure();
   Window window{getTrailing(node, weight, 2), *strides, *dilations, {}, {}, {}};
   if (failed(placeTransposed(node, window, getTrailing(node, x, 2))))
     return failure();
-  Value wide = spread(node, x, *strides);
-  SmallVector<Size> before(2, nothing(node)), after = before, sizes = node.sizes(wide);
-  for (size_t i = 0; i < rank; ++i) {
-    Size reach = node.math.sub(window.extent(node, i), one(node));
-    before.push_back(node.math.sub(reach, window.low[i]));
-    Size needed = node.math.add(window.output[i], reach);
-    after.push_back(node.math.sub(needed, node.math.add(before.back(), sizes[2 + i])));
+  Value result;
+  if (isHoneFloat(cast<RankedTensorType>(x.getType()).getElementType()))
+    result = convolvePhases(node, x, weight, bias, window, groups);
+  if (!result) {
+    auto sum = addBias(node, correlateSpread(node, x, weight, window, groups), bias);
+    if (failed(sum))
+      return failure();
+    result = *sum;
   }
-  wide = splitGroups(node, padOrCut(node, wide, before, after), 1, groups);
-  window.strides.assign(rank, 1);
-  auto result = addBias(
-      node, correlate(node, wide, splitGroups(node, flip(node, weight), 0, groups), window, /*isOutputSecond=*/false),
-      node.in(2));
-  if (failed(result))
-    return failure();
-  node.set(0, *result);
+  node.set(0, result);
   return success();
 }
 

@@ -228,9 +228,9 @@ LogicalResult requireElements(Node &node, ArrayRef<Size> sizes, const Twine &wha
 //===----------------------------------------------------------------------===//
 
 /// The element types of the hone dialect's operations.
-static bool isHoneFloat(Type element) { return element.isF32() || element.isF16() || element.isBF16(); }
+bool isHoneFloat(Type element) { return element.isF32() || element.isF16() || element.isBF16(); }
 
-static RankedTensorType getType(ArrayRef<Size> sizes, Type element) {
+RankedTensorType getTensorType(ArrayRef<Size> sizes, Type element) {
   SmallVector<int64_t> shape;
   for (Size size : sizes)
     shape.push_back(IndexMath::getConstant(size).value_or(ShapedType::kDynamic));
@@ -287,7 +287,7 @@ FailureOr<Value> multiplyMatrices(Node &node, Value lhs, Value rhs) {
                        {rhs, getMatrixMap(node, rhs, loops, batch, batch + 2, batch + 1)});
   }
   node.isBroken = node.isBroken || failed(node.lowerer.requireSizes(node.op, sizes, element));
-  Value product = MatmulOp::create(node.b, getType(sizes, element), lhs, rhs);
+  Value product = MatmulOp::create(node.b, getTensorType(sizes, element), lhs, rhs);
   node.lowerer.setSizes(product, sizes);
   return product;
 }
@@ -308,7 +308,7 @@ FailureOr<Value> applyLinear(Node &node, Value x, Value weight, Value bias) {
   }
   sizes.back() = rows[0];
   node.isBroken = node.isBroken || failed(node.lowerer.requireSizes(node.op, sizes, element));
-  Value product = LinearOp::create(node.b, getType(sizes, element), x, weight, bias);
+  Value product = LinearOp::create(node.b, getTensorType(sizes, element), x, weight, bias);
   node.lowerer.setSizes(product, sizes);
   return product;
 }

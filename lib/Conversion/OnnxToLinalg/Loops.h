@@ -31,6 +31,10 @@ Value copyElements(Node &node, const Operand &operand, ArrayRef<Size> sizes);
 /// their element type and rounded once.
 Value sumProducts(Node &node, ArrayRef<Size> sizes, ArrayRef<Size> reduced, const Operand &lhs, const Operand &rhs);
 
+/// Whether operations of the hone dialect take the elements: f32, f16 or bf16.
+bool isHoneFloat(Type element);
+/// The type of a tensor of such sizes.
+RankedTensorType getTensorType(ArrayRef<Size> sizes, Type element);
 /// f32 for narrower floats, else the type itself.
 Type getAccumulator(Type element);
 /// A float of one type as one of another.

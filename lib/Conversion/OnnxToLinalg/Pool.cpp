@@ -6,6 +6,8 @@
 #include "Indices.h"
 #include "Window.h"
 
+#include "hone/Dialect/Hone/HoneOps.h"
+
 using namespace mlir;
 
 namespace hone::lowering {
@@ -36,6 +38,26 @@ static Value foldWindows(Node &node, Value x, const Window &window, Value initia
   llvm::append_range(sizes, window.output);
   return accumulate(node, sizes, window.kernel, Operand{x, AffineMap::get(loops, 0, exprs, node.b.getContext())},
                     initial, [&](Builder &b, ValueRange v, Value total) { return body(b, v[0], total); });
+}
+
+/// What windows make of floats, as an operation of its own in f32; null for other elements.
+static Value createPool(Node &node, Value x, const Window &window, PoolKind kind) {
+  Type element = cast<RankedTensorType>(x.getType()).getElementType(), f32 = node.b.getF32Type();
+  auto kernel = getConstants(window.kernel), low = getConstants(window.low);
+  if (!isHoneFloat(element) || !kernel)
+    return {};
+  if (!low) { // only a call knows how much padding there is
+    x = window.pad(node, x, kind == PoolKind::Max ? getLeast(node, element, false) : node.zero(element));
+    low = SmallVector<int64_t>(window.rank(), 0);
+  }
+  SmallVector<Size> sizes = node.sizes(x);
+  sizes.truncate(2);
+  llvm::append_range(sizes, window.output);
+  node.isBroken = node.isBroken || failed(node.lowerer.requireSizes(node.op, sizes, f32));
+  Value result = PoolOp::create(node.b, getTensorType(sizes, f32), kind, convertFloats(node, x, f32),
+                                window.getOpenSizes(node), *kernel, window.strides, window.dilations, *low);
+  node.lowerer.setSizes(result, sizes);
+  return result;
 }
 
 static FailureOr<Window> getPoolWindow(Node &node) {
@@ -145,12 +167,15 @@ static LogicalResult lowerMaxPool(Node &node) {
     return failure();
   bool isUnsigned = node.isUnsigned(0);
   Value least = getLeast(node, node.element(0), isUnsigned);
-  Value padded = window->pad(node, node.in(0), least);
-  Value greatest = foldWindows(node, padded, *window, least,
-                               [&](Builder &b, Value x, Value best) { return takeGreater(b, x, best, isUnsigned); });
+  Value greatest = createPool(node, node.in(0), *window, PoolKind::Max);
+  if (greatest)
+    greatest = convertFloats(node, greatest, node.element(0));
+  else
+    greatest = foldWindows(node, window->pad(node, node.in(0), least), *window, least,
+                           [&](Builder &b, Value x, Value best) { return takeGreater(b, x, best, isUnsigned); });
   node.set(0, greatest);
   if (node.wants(1))
-    node.set(1, findIndices(node, padded, greatest, *window));
+    node.set(1, findIndices(node, window->pad(node, node.in(0), least), greatest, *window));
   return success();
 }
 
@@ -192,10 +217,10 @@ static LogicalResult lowerAveragePool(Node &node) {
   if (failed(window))
     return failure();
   Type element = node.element(0), wide = getAccumulator(element);
-  Value padded = window->pad(node, node.in(0), node.zero(element));
-  Value sum = foldWindows(node, padded, *window, node.zero(wide), [&](Builder &b, Value x, Value total) {
-    return addScalars(b, total, convertFloat(b, x, wide));
-  });
+  Value sum = createPool(node, node.in(0), *window, PoolKind::Sum);
+  if (!sum)
+    sum = foldWindows(node, window->pad(node, node.in(0), node.zero(element)), *window, node.zero(wide),
+                      [&](Builder &b, Value x, Value total) { return addScalars(b, total, convertFloat(b, x, wide)); });
   Value count = countElements(node, *window, node.integer("count_include_pad"), wide);
   node.set(0, node.elementwiseOver(node.sizes(sum), {sum, count}, element, [&](Builder &b, ValueRange v) {
     return convertFloat(b, arith::DivFOp::create(b, v[0], v[1]), element);

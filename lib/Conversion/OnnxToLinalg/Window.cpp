@@ -42,6 +42,25 @@ bool Window::isPadded() const {
   return llvm::any_of(llvm::concat<const Size>(low, high), [](Size size) { return IndexMath::getConstant(size) != 0; });
 }
 
+SmallVector<Value> Window::getOpenSizes(Node &node) const {
+  SmallVector<Value> open;
+  for (Size size : output)
+    if (!IndexMath::getConstant(size))
+      open.push_back(node.math.value(size));
+  return open;
+}
+
+std::optional<SmallVector<int64_t>> getConstants(ArrayRef<Size> sizes) {
+  SmallVector<int64_t> numbers;
+  for (Size size : sizes) {
+    auto number = IndexMath::getConstant(size);
+    if (!number)
+      return std::nullopt;
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
 Value Window::pad(Node &node, Value x, Value scalar) const {
   SmallVector<Size> sizes = node.sizes(x), before(2, node.b.getIndexAttr(0)), after = before;
   Size one = node.b.getIndexAttr(1);

@@ -27,10 +27,15 @@ struct Window {
   /// Index expressions of the padded tensor: output loops from `first`, kernel loops from `kernelFirst`.
   SmallVector<mlir::AffineExpr> positions(Node &node, unsigned first, unsigned kernelFirst) const;
   bool isPadded() const;
+  /// The result sizes that only calls know.
+  SmallVector<Value> getOpenSizes(Node &node) const;
 };
 
 /// Strides, dilations and auto_pad, pads and ceil_mode of the node for input `x` and a kernel.
 FailureOr<Window> getWindow(Node &node, Value x, ArrayRef<Size> kernel);
+
+/// Sizes as numbers; nothing where one is not known.
+std::optional<SmallVector<int64_t>> getConstants(ArrayRef<Size> sizes);
 
 /// Failure, or a check at run time, where a kernel that reaches over `extent` elements of a padded dimension has less than no windows. None
 /// at all is an empty result, which strides allow where less than one of them is missing.

@@ -34,11 +34,41 @@ func.func @tied_embedding(%ids: tensor<?xi64>) -> tensor<?x20xf32> {
 
 // -----
 
+// A weight of a convolution as the matrix that kernels with output channels as lanes read: a parameter of more dimensions, which nobody
+// else reads, or a constant. Few outputs stay as they are, and a parameter that others read too stays beside its matrix.
+// CHECK-DAG: hone.param @kernel.matrix : tensor<16x12xf32, #hrt.panels<f32>> = #hone.converted<tensor<16x12xf32> = #hone.external<"w", 0, 768>>
+// CHECK-DAG: hone.param @convolution : tensor<16x16xf32, #hrt.panels<f32>>
+// CHECK-DAG: hone.param @few : tensor<4x3x4xf32>
+// CHECK-DAG: hone.param @shared : tensor<16x3x4xf32>
+// CHECK-DAG: hone.param @shared.matrix : tensor<16x12xf32, #hrt.panels<f32>>
+// CHECK-NOT: @kernel :
+// CHECK-LABEL: @convolutions
+// CHECK-COUNT-4: hone.convolution
+hone.param @kernel : tensor<16x3x4xf32> = #hone.external<"w", 0, 768>
+hone.param @few : tensor<4x3x4xf32> = dense<0.0> : tensor<4x3x4xf32>
+hone.param @shared : tensor<16x3x4xf32> = dense<0.0> : tensor<16x3x4xf32>
+func.func @convolutions(%x: tensor<1x3x9xf32>) -> (tensor<1x16x6xf32>, tensor<1x4x6xf32>, tensor<1x16x6xf32>, tensor<16x3x4xf32>) {
+  %0 = hone.get_param @kernel : tensor<16x3x4xf32>
+  %1 = tensor.collapse_shape %0 [[0], [1, 2]] : tensor<16x3x4xf32> into tensor<16x12xf32>
+  %2 = hone.convolution %x, %1 kernel [4] strides [1] dilations [1] low [0] groups 1 : (tensor<1x3x9xf32>, tensor<16x12xf32>) -> tensor<1x16x6xf32>
+  %3 = arith.constant dense<1.0> : tensor<16x16xf32>
+  %4 = hone.convolution %2, %3 kernel [1] strides [1] dilations [1] low [0] groups 1 : (tensor<1x16x6xf32>, tensor<16x16xf32>) -> tensor<1x16x6xf32>
+  %5 = hone.get_param @few : tensor<4x3x4xf32>
+  %6 = tensor.collapse_shape %5 [[0], [1, 2]] : tensor<4x3x4xf32> into tensor<4x12xf32>
+  %7 = hone.convolution %x, %6 kernel [4] strides [1] dilations [1] low [0] groups 1 : (tensor<1x3x9xf32>, tensor<4x12xf32>) -> tensor<1x4x6xf32>
+  %8 = hone.get_param @shared : tensor<16x3x4xf32>
+  %9 = tensor.collapse_shape %8 [[0], [1, 2]] : tensor<16x3x4xf32> into tensor<16x12xf32>
+  %10 = hone.convolution %x, %9 kernel [4] strides [1] dilations [1] low [0] groups 1 : (tensor<1x3x9xf32>, tensor<16x12xf32>) -> tensor<1x16x6xf32>
+  return %4, %7, %10, %8 : tensor<1x16x6xf32>, tensor<1x4x6xf32>, tensor<1x16x6xf32>, tensor<16x3x4xf32>
+}
+
+// -----
+
 // What is not packed, and why.
 // CHECK: // -----
 // CHECK-NOT: #hrt.panels
 // REMARK-DAG: [Missed] Packed {{.*}}"table is not packed: no product reads it"
-// REMARK-DAG: [Missed] Packed {{.*}}"other is not packed: something other than products and embeddings reads it"
+// REMARK-DAG: [Missed] Packed {{.*}}"other is not packed: something other than products, convolutions and embeddings reads it"
 // REMARK-DAG: [Missed] Packed {{.*}}"narrow is not packed: it is no matrix of f32"
 hone.param @table : tensor<20x8xf32> = dense<0.0> : tensor<20x8xf32>
 hone.param @other : tensor<20x8xf32> = dense<0.0> : tensor<20x8xf32>

@@ -1,0 +1,122 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A convolution as its kernels see it: three spatial axes, of which those that the tensors lack have size 1 and come first.
+
+#ifndef HONE_RUNTIME_CPU_KERNELS_CONVOLUTION_PROBLEM_H
+#define HONE_RUNTIME_CPU_KERNELS_CONVOLUTION_PROBLEM_H
+
+#include "../rows.h"
+#include "../vector.h"
+
+namespace {
+
+constexpr int kSpatialAxes = 3;
+
+/// The samples of a batch, `[channels, spatial...]` each; strides count elements.
+struct Samples {
+  float *data;
+  int64_t sampleStride, channelStride;
+  int64_t sizes[kSpatialAxes], strides[kSpatialAxes];
+
+  explicit Samples(const hone_tensor &tensor)
+      : data(floats(tensor)), sampleStride(tensor.strides[0]), channelStride(tensor.strides[1]) {
+    int32_t absent = kSpatialAxes - (tensor.rank - 2);
+    for (int32_t axis = 0; axis < kSpatialAxes; ++axis) {
+      bool isThere = axis >= absent;
+      sizes[axis] = isThere ? tensor.sizes[2 + axis - absent] : 1;
+      strides[axis] = isThere ? tensor.strides[2 + axis - absent] : 0;
+    }
+  }
+
+  int64_t positions() const { return sizes[0] * sizes[1] * sizes[2]; }
+  float *at(int64_t sample, int64_t channel) const { return data + sample * sampleStride + channel * channelStride; }
+  int64_t offsetOf(int64_t position) const {
+    int64_t w = position % sizes[2], line = position / sizes[2];
+    return w * strides[2] + line % sizes[1] * strides[1] + line / sizes[1] * strides[0];
+  }
+  void mergeRows(int64_t all) {
+    for (int axis = 0; axis < kSpatialAxes; ++axis) {
+      bool isLast = axis == kSpatialAxes - 1;
+      sizes[axis] = isLast ? all : 1;
+      strides[axis] = isLast ? 1 : all;
+    }
+  }
+  /// Whether the positions of a channel lie one after the other.
+  bool isDense() const {
+    int64_t expected = 1;
+    for (int axis = kSpatialAxes; axis-- > 0;) {
+      if (sizes[axis] != 1 && strides[axis] != expected)
+        return false;
+      expected *= sizes[axis];
+    }
+    return true;
+  }
+};
+
+struct Convolution {
+  Samples x, y;
+  Row bias;                               // of output channels, or absent
+  int64_t batch, groups, inputs, outputs; // channels of a group
+  int64_t kernel[kSpatialAxes], strides[kSpatialAxes], dilations[kSpatialAxes], low[kSpatialAxes];
+
+  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+  /// Products that are summed for an element of y.
+  int64_t steps() const { return inputs * taps(); }
+  /// Whether a place of the kernel along an axis reads an element of x in any window.
+  bool readsX(int axis, int64_t place) const {
+    int64_t first = place * dilations[axis] - low[axis], last = first + (y.sizes[axis] - 1) * strides[axis];
+    if (first >= x.sizes[axis] || last < 0)
+      return false;
+    int64_t before = first < 0 ? (-first + strides[axis] - 1) / strides[axis] * strides[axis] : 0;
+    return first + before <= last && first + before < x.sizes[axis];
+  }
+  float biasOf(int64_t channel) const { return bias.data ? bias[channel] : 0.0f; }
+  /// Elements of x and of its padding along an axis that the windows reach over.
+  int64_t reach(int axis) const {
+    return (y.sizes[axis] - 1) * strides[axis] + (kernel[axis] - 1) * dilations[axis] + 1;
+  }
+  /// Whether a window reads beyond x.
+  bool isPadded() const {
+    for (int axis = 0; axis < kSpatialAxes; ++axis)
+      if (low[axis] > 0 || reach(axis) - low[axis] > x.sizes[axis])
+        return true;
+    return false;
+  }
+  /// Where each window is one element, the next one the next element: positions in one row.
+  void mergeRows() {
+    for (int axis = 0; axis < kSpatialAxes; ++axis)
+      if (kernel[axis] != 1 || strides[axis] != 1 || low[axis] != 0 || x.sizes[axis] != y.sizes[axis])
+        return;
+    if (!x.isDense() || !y.isDense())
+      return;
+    int64_t all = y.positions();
+    x.mergeRows(all);
+    y.mergeRows(all);
+  }
+  /// Whether so much is computed that a second thread pays.
+  bool pays() const { return y.positions() * groups * outputs * steps() > (int64_t(1) << 17); }
+};
+
+/// A product of an inner step: of the element at `input` after the window's first with row `weight` of the weights of an output.
+struct Step {
+  int64_t input, weight;
+};
+
+/// Writes the steps of a group, but for those that read nothing but padding; returns how many there are. `placeOf(c, d, h, w)` is where
+/// the element of input channel c lies that is d, h and w after the window's first in the padded x.
+template <typename Place> int64_t listSteps(const Convolution &problem, Step *steps, const Place &placeOf) {
+  int64_t count = 0, weight = 0;
+  const int64_t (&kernel)[kSpatialAxes] = problem.kernel, (&dilations)[kSpatialAxes] = problem.dilations;
+  for (int64_t c = 0; c < problem.inputs; ++c)
+    for (int64_t d = 0; d < kernel[0]; ++d)
+      for (int64_t h = 0; h < kernel[1]; ++h)
+        for (int64_t w = 0; w < kernel[2]; ++w, ++weight)
+          if (problem.readsX(0, d) && problem.readsX(1, h) && problem.readsX(2, w))
+            steps[count++] = {placeOf(c, d * dilations[0], h * dilations[1], w * dilations[2]), weight};
+  return count;
+}
+
+} // namespace
+
+#endif // HONE_RUNTIME_CPU_KERNELS_CONVOLUTION_PROBLEM_H
