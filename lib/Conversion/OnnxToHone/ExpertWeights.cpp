@@ -6,6 +6,8 @@
 #include "ExpertWeights.h"
 
 #include "hone/Dialect/Hone/HoneParams.h"
+#include "hone/Dialect/Hone/HoneStorage.h"
+#include "hone/Dialect/Hone/ParamBytes.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
 
@@ -64,26 +66,103 @@ int64_t ExpertMatrices::getInputs() const {
   return all ? getRankedType(all).getDimSize(isTransposed ? 1 : 2) : getRankedType(parts.front()).getDimSize(1);
 }
 
+/// Elements of `bytes` each, `[rows, columns]`, as `[columns, rows]`.
+static void appendTransposed(SmallVectorImpl<char> &to, ArrayRef<char> from, int64_t rows, int64_t columns,
+                             int64_t bytes) {
+  for (int64_t column = 0; column < columns; ++column)
+    for (int64_t row = 0; row < rows; ++row)
+      llvm::append_range(to, from.slice((row * columns + column) * bytes, bytes));
+}
+
+/// A plane of `stacked` of what the file has as `[K, N]`, which is copied: no encoding is of blocks that are transposed each.
+static Attribute stackTransposed(const EncodingPlane &plane, ArrayRef<Attribute> parts, RankedTensorType stacked,
+                                 Location loc) {
+  SmallVector<char, 0> bytes;
+  for (Attribute part : parts) {
+    FailureOr<StoredBytes> stored = StoredBytes::open(part, loc);
+    if (failed(stored) || static_cast<int64_t>(stored->get().size()) != getDenseBytes(plane.type))
+      return {};
+    appendTransposed(bytes, stored->get(), plane.type.getDimSize(0), plane.type.getDimSize(1),
+                     getElementBytes(plane.type.getElementType()));
+    stored->release(0, stored->get().size());
+  }
+  return makeResource(stacked, bytes);
+}
+
+/// `[N, K]` of codes, `count` times one below the other.
+static RankedTensorType getStackedCodes(RankedTensorType type, AffineAttr encoding, int64_t count) {
+  auto rows = AffineAttr::get(type.getContext(), encoding.getBits(), encoding.getGroup(), encoding.getScales(),
+                              encoding.getHasZeros(), encoding.getIsSigned(), /*transposed=*/false,
+                              encoding.getActivations(), encoding.getAtLeast());
+  return RankedTensorType::get({type.getDimSize(0) * count, type.getDimSize(1)}, type.getElementType(), rows);
+}
+
+/// The planes of `parts` as those of `stacked`, or null.
+static Attribute joinPlanes(OnnxBuilder &onnx, ArrayRef<ParamOp> parts, RankedTensorType stacked) {
+  ParamOp first = parts.front();
+  RankedTensorType type = first.getTensorType();
+  bool isTransposed = cast<AffineAttr>(type.getEncoding()).getTransposed();
+  SmallVector<NamedAttribute> storage;
+  for (auto [plane, whole] : llvm::zip_equal(getPlanes(type), getPlanes(stacked))) {
+    SmallVector<Attribute> planes;
+    for (ParamOp part : parts) {
+      auto dictionary = dyn_cast<DictionaryAttr>(part.getStorage());
+      Attribute of = dictionary ? dictionary.get(plane.name) : Attribute();
+      if (!isa_and_nonnull<ElementsAttr, ExternalAttr>(of))
+        return {};
+      planes.push_back(of);
+    }
+    Attribute made = isTransposed ? stackTransposed(plane, planes, whole.type, onnx.loc)
+                                  : StackedAttr::get(type.getContext(), plane.type, onnx.b.getArrayAttr(planes));
+    if (!made)
+      return {};
+    storage.push_back(onnx.b.getNamedAttr(plane.name, made));
+  }
+  return onnx.b.getDictionaryAttr(storage);
+}
+
+Value ExpertWeights::joinCodes(OnnxBuilder &onnx, ArrayRef<ParamOp> parts) {
+  ParamOp first = parts.front();
+  RankedTensorType type = first.getTensorType();
+  auto encoding = cast<AffineAttr>(type.getEncoding());
+  RankedTensorType stacked = getStackedCodes(type, encoding, static_cast<int64_t>(parts.size()));
+  SmallVector<Attribute> names;
+  for (ParamOp part : parts)
+    names.push_back(part.getSymNameAttr());
+  Attribute &storage = codes[onnx.b.getArrayAttr(names)];
+  if (!storage)
+    storage = joinPlanes(onnx, parts, stacked);
+  if (!storage)
+    return {};
+  joined.insert_range(parts);
+  return read(onnx, first.getSymName(), stacked, storage);
+}
+
 /// Parameters of their own as one.
 Value ExpertWeights::join(OnnxBuilder &onnx, ArrayRef<Value> parts) {
   RankedTensorType type = getRankedType(parts.front());
-  SmallVector<Attribute> storage, names;
-  std::string name;
+  SmallVector<ParamOp> sources;
   for (Value part : parts) {
     auto get = part.getDefiningOp<GetParamOp>();
     auto param = get ? symbols.lookup<ParamOp>(get.getName()) : ParamOp();
-    bool isPlain = param && (!type.getEncoding() || isa<StoredAttr>(type.getEncoding())) &&
-                   isa<ElementsAttr, ExternalAttr>(param.getStorage());
-    if (!isPlain || param.getTensorType() != type)
+    if (!param || param.getTensorType() != type)
       return {};
-    if (name.empty())
-      name = param.getSymName().str();
+    sources.push_back(param);
+  }
+  if (isa_and_nonnull<AffineAttr>(type.getEncoding()))
+    return joinCodes(onnx, sources);
+  if (type.getEncoding() && !isa<StoredAttr>(type.getEncoding()))
+    return {};
+  SmallVector<Attribute> storage, names;
+  for (ParamOp param : sources) {
+    if (!isa<ElementsAttr, ExternalAttr>(param.getStorage()))
+      return {};
     storage.push_back(param.getStorage());
     names.push_back(param.getSymNameAttr());
-    joined.insert(param);
   }
+  joined.insert_range(sources);
   auto stacked = StackedAttr::get(type.getContext(), type, onnx.b.getArrayAttr(storage));
-  Value all = read(onnx, name, stacked.getStackedType(), stacked);
+  Value all = read(onnx, sources.front().getSymName(), stacked.getStackedType(), stacked);
   symbols.lookup(all.getDefiningOp<GetParamOp>().getName())->setAttr(kJoinedAttrName, onnx.b.getArrayAttr(names));
   return all;
 }

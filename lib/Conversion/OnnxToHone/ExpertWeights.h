@@ -45,12 +45,14 @@ public:
 private:
   Value read(OnnxBuilder &onnx, const mlir::Twine &name, RankedTensorType type, mlir::Attribute storage);
   Value join(OnnxBuilder &onnx, ArrayRef<Value> parts);
+  Value joinCodes(OnnxBuilder &onnx, ArrayRef<ParamOp> parts);
   Value joinTransposed(OnnxBuilder &onnx, Value all);
 
   mlir::ModuleOp module;
   mlir::SymbolTable symbols;
   QuantizedMatcher quantized;
   llvm::DenseMap<std::pair<Type, mlir::Attribute>, ParamOp> params; // by what they store
+  llvm::DenseMap<mlir::Attribute, mlir::Attribute> codes; // what was joined of codes, by the names of the parts
   ParamCopies copies;
   StorageParts cut;
   llvm::SetVector<ParamOp> joined; // into one
