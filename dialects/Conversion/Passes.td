@@ -296,6 +296,58 @@ def MergeCopies : RaisingPass<"hone-merge-copies"> {
   let statistics = [Statistic<"numMerged", "num-copies-merged", "Number of nodes left out">];
 }
 
+def ExpandQuantizedProducts : RaisingPass<"hone-expand-quantized-products"> {
+  let summary = "Write products of codes as products of the floats that they stand for";
+  let description = [{
+    QLinearMatMul, and QGemm and MatMulIntegerToFloat of com.microsoft become products of what DequantizeLinear makes of their operands,
+    and a QuantizeLinear of the result where it is codes. Nothing is rounded in another place, and products are recognised as those of
+    any other file. A product stays where its scales are no constants, as those of a DynamicQuantizeLinear, where those of the left
+    operand differ from row to row, and where codes are an input of the model.
+  }];
+  let statistics = [Statistic<"numExpanded", "num-products-expanded", "Number of nodes replaced">];
+}
+
+def DequantizeMovements : RaisingPass<"hone-dequantize-movements"> {
+  let summary = "Move floats where a file moves their codes";
+  let description = [{
+    What moves the codes that a QuantizeLinear with one scale gives, as Reshape and Transpose, is put between a DequantizeLinear and a
+    QuantizeLinear with that scale, which give the same codes.
+  }];
+  let statistics = [Statistic<"numMoved", "num-movements-dequantized", "Number of nodes replaced">];
+}
+
+def FoldDequantized : RaisingPass<"hone-fold-dequantized"> {
+  let summary = "Compute DequantizeLinear of constants that are one number or one row";
+  let description = [{
+    Static quantizers make codes of every constant. Those of one number, whose value patterns ask for, and rows, as biases and weights of
+    norms, become the f32 that they stand for. Matrices stay: `hone-raise-linear` makes them encodings.
+  }];
+  let statistics = [Statistic<"numFolded", "num-rows-folded", "Number of nodes computed">];
+}
+
+def DeferRoundings : RaisingPass<"hone-defer-roundings"> {
+  let summary = "Set roundings of activations aside while patterns are recognised";
+  let description = [{
+    A QuantizeLinear whose codes one DequantizeLinear with the same scale and zero point reads only rounds, and limits to a range, what it
+    is given. Where nothing else reads that, both are erased, and the rounding becomes an attribute of the operation that gives the value.
+    `hone-restore-roundings` puts it back. In between, a value that takes the place of another one takes its rounding over.
+  }];
+  let statistics = [Statistic<"numDeferred", "num-roundings-deferred", "Number of roundings set aside">];
+}
+
+def RestoreRoundings : RaisingPass<"hone-restore-roundings"> {
+  let summary = "Put roundings of activations back that are not inside of a recognised block";
+  let description = [{
+    What an operation still gives is rounded as in the file, so that a pattern that was not recognised is computed as the file says. What
+    is inside of an operation of `hone` now, such as the logits and probabilities of attention, is computed in floats; a remark says how
+    many roundings that leaves out. Of values that were only moved since they were rounded in the same way, a second rounding would change
+    nothing, and is left out too.
+  }];
+  let statistics = [Statistic<"numRestored", "num-roundings-restored", "Number of roundings put back">,
+                    Statistic<"numRepeated", "num-roundings-repeated", "Number of roundings that would change nothing">,
+                    Statistic<"numDropped", "num-roundings-dropped", "Number of roundings inside of recognised blocks">];
+}
+
 def ExpandFlexAttention : RaisingPass<"hone-expand-flex-attention"> {
   let summary = "Write FlexAttention as the products and the softmax that it is made of";
   let description = [{

@@ -10,8 +10,13 @@
 
 namespace hone {
 
+struct RaisingOptions {
+  /// Whether activations that a file rounds are rounded inside of blocks too, which are then not recognised.
+  bool keepRoundings = false;
+};
+
 /// Adds the raising passes in their order: what a later pass recognises is made of what earlier ones raised.
-void buildRaisingPipeline(mlir::OpPassManager &manager);
+void buildRaisingPipeline(mlir::OpPassManager &manager, const RaisingOptions &options = {});
 
 /// Registers the pipeline as `hone-raise`.
 void registerRaisingPipeline();

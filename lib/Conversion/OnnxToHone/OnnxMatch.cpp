@@ -4,6 +4,7 @@
 // Questions to onnx operations and builders of them.
 
 #include "OnnxMatch.h"
+#include "Rounding.h"
 
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/ParamBytes.h"
@@ -254,6 +255,7 @@ void eraseDead(func::FuncOp function) {
 }
 
 void replace(Value value, Value with) {
+  with = keepRounding(value, with);
   if (value.getType() == with.getType()) {
     value.replaceAllUsesWith(with);
     return;

@@ -121,8 +121,10 @@ namespace {
 struct RaiseMlp : impl::RaiseMlpBase<RaiseMlp> {
   void runOnOperation() override {
     ExpertWeights experts(getOperation());
-    for (auto function : getOperation().getOps<func::FuncOp>())
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
       numMlps += raiseMlps(function) + raiseMoes(function, experts);
+      dropGateUpRoundings(function);
+    }
     experts.finish();
   }
 };

@@ -13,15 +13,20 @@
 
 namespace hone {
 
-void buildRaisingPipeline(mlir::OpPassManager &manager) {
+void buildRaisingPipeline(mlir::OpPassManager &manager, const RaisingOptions &options) {
+  manager.addPass(createExpandQuantizedProducts());
   manager.addPass(createExpandOnnxFunctions({raising::kMicrosoft.str()}));
   manager.addPass(createInferOnnxShapes());
+  manager.addPass(createDequantizeMovements());
+  manager.addPass(createFoldDequantized());
   manager.addPass(createMergeCopies());
   manager.addPass(createExpandFlexAttention());
   manager.addPass(createExpandMultiHeadAttention());
   // First: @forward may be made of a branch whose shapes are known only then. The masks of @forward are computed from the
   // state, and are recognised as that.
   manager.addPass(createRaiseState());
+  if (!options.keepRoundings)
+    manager.addPass(createDeferRoundings());
   manager.addPass(createRaiseNorms());
   manager.addPass(createRaiseRope());
   manager.addPass(createRaiseAttention());
@@ -29,6 +34,8 @@ void buildRaisingPipeline(mlir::OpPassManager &manager) {
   manager.addPass(createRaiseLinear());
   manager.addPass(createRaiseMlp());
   manager.addPass(createRaiseEmbedding());
+  if (!options.keepRoundings)
+    manager.addPass(createRestoreRoundings());
   manager.addPass(createLimitLogits());
   manager.addPass(createWidenFloats());
 }
@@ -37,7 +44,7 @@ void registerRaisingPipeline() {
   static mlir::PassPipelineRegistration<> pipeline("hone-raise",
                                                    "Raise onnx operations to the hone dialect: norms, rotary "
                                                    "embedding, state, attention, products, feed-forward blocks",
-                                                   buildRaisingPipeline);
+                                                   [](mlir::OpPassManager &manager) { buildRaisingPipeline(manager); });
 }
 
 } // namespace hone

@@ -6,6 +6,7 @@
 
 #include "Activation.h"
 #include "Mlp.h"
+#include "Rounding.h"
 
 #include "hone/Conversion/Passes.h"
 #include "hone/Dialect/Hone/HoneParams.h"
@@ -35,6 +36,7 @@ namespace {
 struct FusedGateUp {
   LinearOp linear;
   std::array<Value, 2> halves;
+  Operation *gated; // what the next product reads
 };
 
 class GateUpSplitter {
@@ -117,22 +119,45 @@ static std::optional<std::array<Value, 2>> matchHalves(Value rows, SymbolicAnaly
   return halves[0] && halves[1] ? std::optional(halves) : std::nullopt;
 }
 
-/// Whether a product multiplies with `up`, scaled by an activation of `gate`.
-static bool isGatedBy(Value up, Value gate, SymbolicAnalysis &analysis) {
-  return llvm::any_of(up.getUsers(), [&](Operation *user) {
+/// What a product multiplies with: `up`, scaled by an activation of `gate`; null where there is none.
+static Operation *findGated(Value up, Value gate, SymbolicAnalysis &analysis) {
+  for (Operation *user : up.getUsers()) {
     if (!isOp(user, "Mul"))
-      return false;
+      continue;
     auto activation = matchActivation(user->getOperand(user->getOperand(0) == up ? 1 : 0), analysis);
-    return activation && activation->source == gate &&
-           llvm::any_of(user->getUsers(), [](Operation *down) { return isa<LinearOp>(down); });
-  });
+    if (activation && activation->source == gate &&
+        llvm::any_of(user->getUsers(), [](Operation *down) { return isa<LinearOp>(down); }))
+      return user;
+  }
+  return nullptr;
 }
 
 static std::optional<FusedGateUp> matchFusedGateUp(LinearOp linear, SymbolicAnalysis &analysis) {
   auto halves = matchHalves(linear.getResult(), analysis);
-  if (!halves || (!isGatedBy((*halves)[0], (*halves)[1], analysis) && !isGatedBy((*halves)[1], (*halves)[0], analysis)))
+  if (!halves)
     return std::nullopt;
-  return FusedGateUp{linear, *halves};
+  Operation *gated = findGated((*halves)[0], (*halves)[1], analysis);
+  gated = gated ? gated : findGated((*halves)[1], (*halves)[0], analysis);
+  return gated ? std::optional(FusedGateUp{linear, *halves, gated}) : std::nullopt;
+}
+
+void dropGateUpRoundings(func::FuncOp function) {
+  SymbolicAnalysis analysis(function);
+  function.walk([&](LinearOp linear) {
+    auto product = matchFusedGateUp(linear, analysis);
+    SmallVector<Value> work;
+    if (product)
+      work.push_back(product->gated->getResult(0));
+    while (!work.empty()) {
+      Value value = work.pop_back_val();
+      Operation *op = value.getDefiningOp();
+      if (!op || !isFloat(value))
+        continue;
+      setRounding(value, {});
+      if (value != linear.getResult() && onnxir::isOnnxOp(op))
+        llvm::append_range(work, op->getOperands());
+    }
+  });
 }
 
 SymbolicAnalysis &GateUpSplitter::getAnalysis(func::FuncOp function) {
