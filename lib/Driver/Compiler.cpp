@@ -88,7 +88,7 @@ LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPa
   if (phase.name == "lower" && !options.gradients.keepsParameters())
     pm.addPass(createSplitGateUp());
   if (phase.build)
-    phase.build(pm, options.target.getSanitizer());
+    phase.build(pm, {options.target.getSanitizer(), options.raising.passes});
   if (phase.name == "lower" && options.gradients.isAsked())
     addGradients(options.gradients, pm);
   if (phase.name != "rewrite")

@@ -13,6 +13,7 @@
 #include "Options/Gradients.h"
 #include "Options/Output.h"
 #include "Options/Pooling.h"
+#include "Options/Raise.h"
 #include "Options/Reading.h"
 #include "Options/Speculation.h"
 #include "Options/Storage.h"
@@ -29,6 +30,7 @@ class CompressionRecorder;
 struct CompileOptions {
   std::string input; // .onnx, .mlir or .mlirbc
   ReadOptions reading;
+  RaiseOptions raising;
   TargetOptions target;
   CompressionOptions compression;
   StorageOptions storage;

@@ -15,13 +15,13 @@ using namespace mlir;
 
 namespace hone {
 
-static void buildRaisePhase(OpPassManager &pm, Sanitizer) {
-  buildRaisingPipeline(pm);
+static void buildRaisePhase(OpPassManager &pm, const PhaseSettings &settings) {
+  buildRaisingPipeline(pm, settings.raising);
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }
 
-static void buildLowerPhase(OpPassManager &pm, Sanitizer) {
+static void buildLowerPhase(OpPassManager &pm, const PhaseSettings &) {
   pm.addPass(createBoundLookups());
   pm.addPass(createExpandOnnxFunctions());
   pm.addPass(createConvertOnnxToLinalg());
@@ -30,17 +30,21 @@ static void buildLowerPhase(OpPassManager &pm, Sanitizer) {
   pm.addPass(createCSEPass());
 }
 
-template <Target target> static void buildTensorPhase(OpPassManager &pm, Sanitizer) { buildTensorPipeline(pm, target); }
-template <Target target> static void buildBufferPhase(OpPassManager &pm, Sanitizer sanitizer) {
-  buildBufferPipeline(pm, target, sanitizer);
+template <Target target> static void buildTensorPhase(OpPassManager &pm, const PhaseSettings &) {
+  buildTensorPipeline(pm, target);
 }
-template <Target target> static void buildLLVMPhase(OpPassManager &pm, Sanitizer) { buildLLVMPipeline(pm, target); }
+template <Target target> static void buildBufferPhase(OpPassManager &pm, const PhaseSettings &settings) {
+  buildBufferPipeline(pm, target, settings.sanitizer);
+}
+template <Target target> static void buildLLVMPhase(OpPassManager &pm, const PhaseSettings &) {
+  buildLLVMPipeline(pm, target);
+}
 
 template <Target target>
 static constexpr Phase kPhases[] = {
     {"import", "the file as it is, in the onnx dialect", nullptr},
     {"raise", "transformer parts recognised, in the hone dialect", buildRaisePhase},
-    {"rewrite", "rewrites that were asked for", [](OpPassManager &, Sanitizer) {}},
+    {"rewrite", "rewrites that were asked for", [](OpPassManager &, const PhaseSettings &) {}},
     {"lower", "everything else in linalg", buildLowerPhase},
     {"tensor", "entry points, kernels selected, loops fused", buildTensorPhase<target>},
     {"buffer", "memory instead of values", buildBufferPhase<target>},

@@ -6,17 +6,24 @@
 #ifndef HONE_LIB_DRIVER_PHASES_H
 #define HONE_LIB_DRIVER_PHASES_H
 
+#include "hone/Conversion/Raising.h"
 #include "hone/Target/Optimise.h"
 
 #include "mlir/Pass/PassManager.h"
 
 namespace hone {
 
+/// What the passes of phases depend on, beside the device.
+struct PhaseSettings {
+  Sanitizer sanitizer;
+  RaisingOptions raising;
+};
+
 /// A step of compilation with a name; later phases read what earlier ones wrote.
 struct Phase {
   llvm::StringRef name;
   llvm::StringRef summary;
-  void (*build)(mlir::OpPassManager &pm, Sanitizer sanitizer);
+  void (*build)(mlir::OpPassManager &pm, const PhaseSettings &settings);
 };
 
 /// All phases, in order. The first ("import") has no passes; those up to "lower" are the same for every device.

@@ -31,6 +31,7 @@ struct CompileCommandOptions {
     compile.outputs.declare(set);
     compile.outputs.declareGeneration(set);
     compile.phases.declare(set);
+    compile.raising.declare(set);
     compile.reading.declare(set);
     report.declare(set);
     report.declarePerplexity(set);
