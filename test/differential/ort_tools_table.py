@@ -17,14 +17,12 @@ of each of {architectures} architectures. Of the {made} files that a tool could 
 onnxruntime ({share:.1f} %). *Skipped* are those that the tool cannot make or onnxruntime cannot run.
 
 *Raised* counts the files in which every layer of attention, every norm, every MLP and every block of experts is an operation of `hone`, by
-`hone inspect --json`: {raised} of {made}, and {floats} of {float_files} where a file does not round what attention computes; {experts} of
-these lack experts alone. The tools `qdq` and `qoperator` round scores and probabilities to integers between the operators of a layer, and
-what does that is no longer attention.
+`hone inspect --json`: {raised} of {made} ({raised_share:.1f} %). What `qdq` and `qoperator` round inside of a layer, as scores and
+probabilities, is computed in floats there ([Files of static quantizers](guide.md#files-of-static-quantizers)).
 
 | tool | files | equal | skipped | raised | layers that are not |
 | --- | --- | --- | --- | --- | --- |
 """
-ROUNDS_ATTENTION = ("qdq", "qoperator")
 
 
 def shorten(text):
@@ -49,22 +47,21 @@ def write(models, reasons, skipped, layers):
     lacking = {case: raised_layers.lacking(raised_layers.expected(case[0]), got) for case, got in layers.items()}
     made = [case for case in reasons if case not in skipped]
     equal = [case for case in made if not reasons[case]]
-    floats = [case for case in made if not case[1].startswith(ROUNDS_ATTENTION)]
+    raised = [case for case in made if lacking.get(case) == ""]
     rows = []
     for tool in ort_tools.TOOLS:
         files = [case for case in made if case[1] == tool]
-        whole = [case for case in files if lacking.get(case) == ""]
         missing = collections.defaultdict(list)
         for case in files:
             if lacking.get(case):
                 missing[lacking[case]].append(names[case[0]].split(".")[0])
-        text = "" if tool.startswith(ROUNDS_ATTENTION) else "; ".join(f"{what} ({', '.join(sorted(set(of)))})" for what, of in missing.items())
+        text = "; ".join(f"{what} ({', '.join(sorted(set(of)))})" for what, of in missing.items())
         skips = sum(case[1] == tool for case in skipped)
-        rows.append(f"| {tool} | {len(files)} | {sum(case in equal for case in files)} | {skips} | {len(whole)} | {text} |")
+        rows.append(f"| {tool} | {len(files)} | {sum(case in equal for case in files)} | {skips} | {sum(case in raised for case in files)} | {text} |")
     title = TITLE.format(
         version=onnxruntime.__version__, models=len(models), architectures=len({path.parent.name for path in models.values()}), made=len(made),
-        equal=len(equal), share=100 * len(equal) / max(1, len(made)), raised=sum(lacking.get(case) == "" for case in made),
-        experts=sum(lacking.get(case, "").startswith("experts") for case in floats), floats=sum(lacking.get(case) == "" for case in floats), float_files=len(floats))
+        equal=len(equal), share=100 * len(equal) / max(1, len(made)), raised=len(raised),
+        raised_share=100 * len(raised) / max(1, len(made)))
     named = {kind: {f"{names[path]}/{tool}": reason for (path, tool), reason in found.items() if reason}
              for kind, found in (("failed", {case: reasons[case] for case in made}), ("skipped", skipped))}
     return (title + "\n".join(rows) + "\n" + list_reasons("Refused, or not equal", named["failed"])
