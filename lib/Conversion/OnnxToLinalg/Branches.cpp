@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // If. Its branches are lowered in place, so that they see the values around them; what leaves them has the static sizes that hold in both.
+// A value has one rank, so of branches with results of different ranks only those of a squeeze are lowered: the one that squeezes.
 
 #include "Indices.h"
 #include "Subgraphs.h"
@@ -59,19 +60,53 @@ static FailureOr<SmallVector<Value>> lowerBranch(Node &node, Region &from, Regio
   return node.lowerer.inlineRegion(from, {});
 }
 
+/// The operation that makes the only value of a subgraph, or null.
+static Operation *getMaker(Region &region) {
+  Operation &yield = region.front().back();
+  return yield.getNumOperands() == 1 ? yield.getOperand(0).getDefiningOp() : nullptr;
+}
+
+/// Whether `squeezing` is what squeeze makes of the value that `other` passes on.
+static bool isSqueezeOf(Region &squeezing, Region &other) {
+  Operation *squeeze = getMaker(squeezing);
+  if (!squeeze || squeeze->getName().getStringRef() != "onnx.Squeeze")
+    return false;
+  Value passed = other.front().back().getOperand(0);
+  if (Operation *identity = getMaker(other); identity && identity->getName().getStringRef() == "onnx.Identity")
+    passed = identity->getOperand(0);
+  return squeeze->getOperand(0) == passed;
+}
+
+/// Torch's exporter writes squeeze(dim) as a branch on whether that size is 1. Where only calls say, the branch that squeezes is the one
+/// whose result has the rank that the rest was traced with: whether it is taken, or nothing where the branches are not these.
+static std::optional<bool> findSqueeze(Region &thenRegion, Region &elseRegion) {
+  if (isSqueezeOf(thenRegion, elseRegion))
+    return true;
+  return isSqueezeOf(elseRegion, thenRegion) ? std::optional(false) : std::nullopt;
+}
+
+static LogicalResult inlineTaken(Node &node, Region &region) {
+  auto values = node.lowerer.inlineRegion(region, {});
+  if (failed(values))
+    return failure();
+  for (unsigned i = 0; i < node.results(); ++i)
+    node.set(i, (*values)[i]);
+  return success();
+}
+
 static LogicalResult lowerIf(Node &node) {
   auto thenRegion = requireSubgraph(node, "then_branch", 0, node.results());
   auto elseRegion = requireSubgraph(node, "else_branch", 0, node.results());
   auto condition = getScalar(node, 0);
   if (failed(thenRegion) || failed(elseRegion) || failed(condition))
     return failure();
-  if (auto taken = node.math.decide(*condition)) {
-    auto values = node.lowerer.inlineRegion(*taken ? **thenRegion : **elseRegion, {});
-    if (failed(values))
-      return failure();
-    for (unsigned i = 0; i < node.results(); ++i)
-      node.set(i, (*values)[i]);
-    return success();
+  if (auto taken = node.math.decide(*condition))
+    return inlineTaken(node, *taken ? **thenRegion : **elseRegion);
+  if (auto squeezes = findSqueeze(**thenRegion, **elseRegion)) {
+    Value wanted = arith::ConstantOp::create(node.b, node.b.getBoolAttr(*squeezes));
+    node.check(arith::CmpIOp::create(node.b, arith::CmpIPredicate::eq, *condition, wanted),
+               "expected the dimension that is squeezed where its size is 1 to have that size");
+    return inlineTaken(node, *squeezes ? **thenRegion : **elseRegion);
   }
   // The types of the results are known only once both branches are lowered.
   auto draft = scf::IfOp::create(node.b, TypeRange(), *condition, /*addThenBlock=*/false, /*addElseBlock=*/false);

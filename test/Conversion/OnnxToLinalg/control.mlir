@@ -41,6 +41,30 @@ func.func @if_same_size(%cond: tensor<i1>, %x: tensor<?xf32>) -> tensor<?xf32> {
 
 // -----
 
+// squeeze(dim) of a size that only calls know, as torch's exporter writes it, has the rank of what is squeezed.
+// CHECK-LABEL: @if_squeezes(
+// CHECK-SAME: -> (tensor<?x128xf32>
+// CHECK: hrt.check {{.*}}expected the dimension that is squeezed where its size is 1 to have that size"
+// CHECK-NOT: scf.if
+func.func @if_squeezes(%x: tensor<?x128x?xf32>) -> tensor<*xf32> {
+  %shape = "onnx.Shape"(%x) : (tensor<?x128x?xf32>) -> tensor<3xi64>
+  %last = "onnx.Constant"() {value_int = -1 : i64} : () -> tensor<i64>
+  %one = "onnx.Constant"() {value_int = 1 : i64} : () -> tensor<i64>
+  %n = "onnx.Gather"(%shape, %last) : (tensor<3xi64>, tensor<i64>) -> tensor<i64>
+  %cond = "onnx.Equal"(%n, %one) : (tensor<i64>, tensor<i64>) -> tensor<i1>
+  %r = "onnx.If"(%cond) ({
+    %axes = "onnx.Constant"() {value_ints = array<i64: -1>} : () -> tensor<1xi64>
+    %y = "onnx.Squeeze"(%x, %axes) : (tensor<?x128x?xf32>, tensor<1xi64>) -> tensor<*xf32>
+    "onnx.Yield"(%y) : (tensor<*xf32>) -> ()
+  }, {
+    %y = "onnx.Identity"(%x) : (tensor<?x128x?xf32>) -> tensor<*xf32>
+    "onnx.Yield"(%y) : (tensor<*xf32>) -> ()
+  }) {onnx.regions = ["then_branch", "else_branch"]} : (tensor<i1>) -> tensor<*xf32>
+  return %r : tensor<*xf32>
+}
+
+// -----
+
 // A known condition takes its branch; the other is not even looked at.
 // CHECK-LABEL: @if_known(
 // CHECK-NOT: scf.if
