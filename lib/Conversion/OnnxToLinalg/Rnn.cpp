@@ -52,6 +52,7 @@ protected:
 
 private:
   LogicalResult prepare();
+  void fixBatch();
   LogicalResult checkOptionalInputs(Size directions, Size rows);
   FailureOr<Direction> getDirection(int64_t index, bool isReversed);
   FailureOr<SmallVector<Activation>> getActivations(int64_t direction);
@@ -209,6 +210,7 @@ LogicalResult Recurrence::prepare() {
   if (node.integer("layout"))
     x = node.transpose(x, {1, 0, 2});
   steps = node.size(x, 0);
+  fixBatch();
   batch = node.size(x, 1);
   hidden = node.size(node.in(2), 2);
   lengths = node.in(4);
@@ -219,6 +221,16 @@ LogicalResult Recurrence::prepare() {
       failed(requireShape(node, node.in(2), {count, wanted, hidden}, "R", "[directions, gates * hidden, hidden]")))
     return failure();
   return checkOptionalInputs(count, wanted);
+}
+
+/// A batch that the initial states fix is that of all: sizes made of it are known, a Squeeze after the layer finds what is 1.
+void Recurrence::fixBatch() {
+  auto type = cast<RankedTensorType>(x.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  for (unsigned input : {5, 6})
+    if (ShapedType::isDynamic(shape[1]) && node.has(input) && node.rank(input) == 3)
+      shape[1] = node.type(input).getDimSize(node.integer("layout") ? 0 : 1);
+  x = node.lowerer.castTo(x, RankedTensorType::get(shape, type.getElementType()), "the input of a recurrent layer");
 }
 
 /// Inputs from the third on, each of which may be left out. A sequence has up to all steps.

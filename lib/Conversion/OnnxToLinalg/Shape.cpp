@@ -6,6 +6,7 @@
 #include "Indices.h"
 
 #include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -293,6 +294,51 @@ static SmallVector<Size> insertMembers(Node &node, ArrayRef<Size> sizes, ArrayRe
   return result;
 }
 
+/// The rank of a value, or of what element by element is made of it, as the file declares it; nothing where it says none.
+static std::optional<int64_t> findDeclaredRank(Value value, unsigned depth = 0) {
+  constexpr unsigned kMostSteps = 8;
+  static const llvm::StringSet<> kKeepRank = {"onnx.Abs",      "onnx.Cast", "onnx.Clip", "onnx.Exp",
+                                              "onnx.Identity", "onnx.Log",  "onnx.Neg",  "onnx.Relu",
+                                              "onnx.Sigmoid",  "onnx.Sqrt", "onnx.Tanh"};
+  // The other operand may have more dimensions, unless the result has none.
+  static const llvm::StringSet<> kBroadcast = {"onnx.Add", "onnx.Div", "onnx.Mul", "onnx.Sub"};
+  if (auto type = dyn_cast<RankedTensorType>(value.getType()))
+    return type.getRank();
+  if (depth == kMostSteps)
+    return std::nullopt;
+  for (Operation *user : value.getUsers()) {
+    StringRef name = user->getName().getStringRef();
+    if (!kKeepRank.contains(name) && !kBroadcast.contains(name))
+      continue;
+    auto rank = findDeclaredRank(user->getResult(0), depth + 1);
+    if (rank && (kKeepRank.contains(name) || *rank == 0))
+      return rank;
+  }
+  return std::nullopt;
+}
+
+/// Axes of size 1. Where only calls know some sizes, the declared rank decides: all of these stay, or all are 1, which is checked.
+static FailureOr<SmallVector<Size>> findSqueezedAxes(Node &node, ArrayRef<Size> sizes) {
+  SmallVector<Size> ones, open;
+  for (auto [dim, size] : llvm::enumerate(sizes))
+    if (auto constant = IndexMath::getConstant(size); !constant || *constant == 1)
+      (constant ? ones : open).push_back(node.math.constant(dim));
+  int64_t kept = sizes.size() - ones.size(), least = kept - open.size();
+  auto declared = open.empty() ? kept : findDeclaredRank(node.op->getResult(0));
+  if (declared == kept)
+    return ones;
+  if (declared != least)
+    return node.fail() << "expected axes to be given, since which sizes of " << node.type(0)
+                       << " are 1 is known only at run time";
+  for (Size axis : open) {
+    Size size = sizes[*IndexMath::getConstant(axis)];
+    node.check(node.math.compare(arith::CmpIPredicate::eq, size, node.math.constant(1)),
+               "expected what is squeezed to have size 1, as the declared result says, but got {}", {size});
+  }
+  llvm::append_range(ones, open);
+  return ones;
+}
+
 static LogicalResult lowerSqueeze(Node &node) {
   SmallVector<Size> sizes = node.sizes(node.in(0)), axes;
   int64_t rank = sizes.size();
@@ -302,14 +348,10 @@ static LogicalResult lowerSqueeze(Node &node) {
       return failure();
     axes = *given;
   } else {
-    for (auto [dim, size] : llvm::enumerate(sizes))
-      if (IndexMath::getConstant(size) == 1)
-        axes.push_back(node.math.constant(dim));
-    RankedTensorType declared = node.resultType(0);
-    bool fixed = node.type(0).hasStaticShape() || (declared && declared.getRank() == rank - int64_t(axes.size()));
-    if (!fixed)
-      return node.fail() << "expected axes to be given, since which sizes of " << node.type(0)
-                         << " are 1 is known only at run time";
+    auto found = findSqueezedAxes(node, sizes);
+    if (failed(found))
+      return failure();
+    axes = *found;
   }
   if (static_cast<int64_t>(axes.size()) > rank)
     return node.fail() << "expected at most " << rank << " axes, but got " << axes.size();

@@ -159,3 +159,41 @@ func.func @fixed_through_hone(%x: tensor<?x?x64xf32>, %cos: tensor<1x4x8xf32>, %
   %z = "onnx.Transpose"(%y) {perm = array<i64: 0, 2, 1, 3>} : (tensor<?x?x?x16xf32>) -> tensor<?x?x?x16xf32>
   return %z : tensor<?x?x?x16xf32>
 }
+
+// -----
+
+// Axes of size 1 are all: the declared result of what is made of it has no dimension.
+// CHECK-LABEL: @squeeze_to_scalar(
+// CHECK: hrt.check {{.*}}expected what is squeezed to have size 1, as the declared result says, but got {}
+// CHECK: return %{{.*}} : tensor<f32>
+func.func @squeeze_to_scalar(%x: tensor<?x1xf32>) -> tensor<f32> {
+  %four = "onnx.Constant"() {value_float = 4.0 : f32} : () -> tensor<f32>
+  %s = "onnx.Squeeze"(%x) : (tensor<?x1xf32>) -> tensor<*xf32>
+  %y = "onnx.Sigmoid"(%s) : (tensor<*xf32>) -> tensor<*xf32>
+  %r = "onnx.Mul"(%y, %four) : (tensor<*xf32>, tensor<f32>) -> tensor<f32>
+  return %r : tensor<f32>
+}
+
+// -----
+
+// A declared rank that has the open dimension keeps it.
+// CHECK-LABEL: @squeeze_to_rows(
+// CHECK: return %{{.*}} : tensor<?xf32>
+func.func @squeeze_to_rows(%x: tensor<?x1xf32>) -> tensor<?xf32> {
+  %s = "onnx.Squeeze"(%x) : (tensor<?x1xf32>) -> tensor<*xf32>
+  %r = "onnx.Sigmoid"(%s) : (tensor<*xf32>) -> tensor<?xf32>
+  return %r : tensor<?xf32>
+}
+
+// -----
+
+// The states of a recurrent layer fix its batch, and so what a Squeeze after it finds.
+// CHECK-LABEL: @squeeze_after_recurrence(
+// CHECK: hrt.check {{.*}}the input of a recurrent layer: expected dimension 1 to be 1, but got {}
+// CHECK: return %{{.*}} : tensor<5x3xf32>
+func.func @squeeze_after_recurrence(%x: tensor<5x?x2xf32>, %w: tensor<1x9x2xf32>, %r: tensor<1x9x3xf32>, %h: tensor<1x1x3xf32>) -> tensor<*xf32> {
+  %none = "onnx.NoValue"() : () -> none
+  %y, %last = "onnx.GRU"(%x, %w, %r, %none, %none, %h) {hidden_size = 3 : i64} : (tensor<5x?x2xf32>, tensor<1x9x2xf32>, tensor<1x9x3xf32>, none, none, tensor<1x1x3xf32>) -> (tensor<*xf32>, tensor<*xf32>)
+  %s = "onnx.Squeeze"(%y) : (tensor<*xf32>) -> tensor<*xf32>
+  return %s : tensor<*xf32>
+}
