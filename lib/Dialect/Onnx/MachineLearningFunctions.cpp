@@ -134,7 +134,7 @@ namespace {
 struct Trees {
   std::vector<int64_t> roots, features, whenTrue, whenFalse;
   std::vector<float> thresholds;
-  std::string comparison;     // the operator of ONNX, of all nodes
+  std::string mode;           // of all nodes but leaves
   std::vector<bool> branches; // of each node, whether it is none of the leaves
   int64_t depth = 0;
   bool isBranch(size_t node) const { return branches[node]; }
@@ -172,8 +172,7 @@ static void measure(FunctionBody &body, Trees &trees) {
 }
 
 static Trees readTrees(FunctionBody &body) {
-  static const std::map<std::string, const char *> kComparisons = {
-      {"BRANCH_LEQ", "LessOrEqual"}, {"BRANCH_LT", "Less"}, {"BRANCH_GTE", "GreaterOrEqual"}, {"BRANCH_GT", "Greater"}};
+  static const std::set<std::string> kModes = {"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT"};
   Trees trees;
   auto owners = body.integers("nodes_treeids"), ids = body.integers("nodes_nodeids"),
        yes = body.integers("nodes_truenodeids"), no = body.integers("nodes_falsenodeids");
@@ -197,20 +196,29 @@ static Trees readTrees(FunctionBody &body) {
     return found->second;
   };
   for (size_t i = 0; i < count; ++i) {
-    auto known = kComparisons.find(modes[i]);
     bool isLeaf = modes[i] == "LEAF";
-    if (!isLeaf && known == kComparisons.end())
+    if (!isLeaf && !kModes.count(modes[i]))
       body.refuse("unsupported mode '" + modes[i] + "'; supported: BRANCH_GT, BRANCH_GTE, BRANCH_LEQ, BRANCH_LT, LEAF");
-    if (!isLeaf && !trees.comparison.empty() && trees.comparison != known->second)
+    if (!isLeaf && !trees.mode.empty() && trees.mode != modes[i])
       body.refuse("unsupported nodes of different modes");
     if (!isLeaf)
-      trees.comparison = known->second;
+      trees.mode = modes[i];
     trees.branches.push_back(!isLeaf);
     trees.whenTrue.push_back(isLeaf ? static_cast<int64_t>(i) : find(i, yes[i]));
     trees.whenFalse.push_back(isLeaf ? static_cast<int64_t>(i) : find(i, no[i]));
   }
   measure(body, trees);
   return trees;
+}
+
+/// `to` = whether `value` is on that side of `threshold` where `mode` branches, of operators that all opsets have.
+static void compare(FunctionBody &body, const std::string &mode, const std::string &value, const std::string &threshold,
+                    const std::string &to) {
+  std::string operands = "(" + value + ", " + threshold + ")", side = mode[7] == 'L' ? " = Less" : " = Greater";
+  if (mode == "BRANCH_LT" || mode == "BRANCH_GT")
+    return body.add(to + side + operands);
+  body.add(to + "_beyond" + side + operands + "\n" + to + "_at = Equal" + operands + "\n" + to + " = Or(" + to +
+           "_beyond, " + to + "_at)");
 }
 
 /// `leaves` [rows, trees]: where each row of X ends in each tree.
@@ -230,9 +238,10 @@ static void descend(FunctionBody &body, const Trees &trees) {
   for (int64_t level = 0; level < trees.depth; ++level) {
     std::string n = std::to_string(level), next = std::to_string(level + 1);
     body.add("feature" + n + " = Gather(features, at" + n + ")\nvalue" + n + " = GatherElements<axis = 1>(X, feature" +
-             n + ")\nthreshold" + n + " = Gather(thresholds, at" + n + ")\nholds" + n + " = " + trees.comparison +
-             "(value" + n + ", threshold" + n + ")\nyes" + n + " = Gather(when_true, at" + n + ")\nno" + n +
-             " = Gather(when_false, at" + n + ")\nat" + next + " = Where(holds" + n + ", yes" + n + ", no" + n + ")");
+             n + ")\nthreshold" + n + " = Gather(thresholds, at" + n + ")\nyes" + n + " = Gather(when_true, at" + n +
+             ")\nno" + n + " = Gather(when_false, at" + n + ")");
+    compare(body, trees.mode, "value" + n, "threshold" + n, "holds" + n);
+    body.add("at" + next + " = Where(holds" + n + ", yes" + n + ", no" + n + ")");
   }
   body.add("leaves = Identity(at" + std::to_string(trees.depth) + ")");
 }
@@ -279,13 +288,45 @@ static void makeTreeEnsembleRegressor(FunctionBody &body) {
   finishScores(body, "Y");
 }
 
+/// Two classes of which the leaves weigh one: what they give is the score of the second, as onnxruntime reads it. Weights of one sign are
+/// shares of 1, others lie around 0.
+static void chooseOfTwo(FunctionBody &body, const Trees &trees) {
+  auto weights = body.reals("class_weights");
+  bool areShares = std::none_of(weights.begin(), weights.end(), [](float weight) { return weight < 0; });
+  std::string kind = body.text("post_transform");
+  if (body.reals("base_values").size() > 1)
+    body.refuse("unsupported base values of both of two classes, of which one has weights");
+  if (kind != "NONE" && kind != "LOGISTIC")
+    body.refuse("unsupported post_transform '" + kind +
+                "' of weights for one of two classes; supported: LOGISTIC, NONE");
+  addLeaves(body, trees, "class", 1);
+  body.constant("labels", body.integers("classlabels_int64s"));
+  body.constant("all", {-1});
+  body.scalar("limit", areShares ? 0.5f : 0.0f, TensorProto::FLOAT);
+  body.add("is_second = Greater(scores, limit)");
+  body.add("best_column = Cast(is_second)", "to", static_cast<int64_t>(TensorProto::INT64));
+  body.add("best = Reshape(best_column, all)\nY = Gather(labels, best)");
+  if (areShares) {
+    body.scalar("whole", 1, TensorProto::FLOAT);
+    body.add("first = Sub(whole, scores)\nsecond = Identity(scores)");
+  } else if (kind == "LOGISTIC") {
+    body.add("opposite = Neg(scores)\nfirst = Sigmoid(opposite)\nsecond = Sigmoid(scores)");
+  } else {
+    body.add("first = Neg(scores)\nsecond = Identity(scores)");
+  }
+  body.add("Z = Concat<axis = 1>(first, second)");
+}
+
 static void makeTreeEnsembleClassifier(FunctionBody &body) {
   int64_t count = static_cast<int64_t>(body.integers("classlabels_int64s").size());
   auto ids = body.integers("class_ids");
-  if (count == 2 && std::set<int64_t>(ids.begin(), ids.end()).size() < 2)
-    body.refuse("unsupported weights for one of two classes");
+  std::set<int64_t> weighed(ids.begin(), ids.end());
+  if (count == 2 && weighed == std::set<int64_t>{1})
+    body.refuse("unsupported weights for the second of two classes alone");
   Trees trees = readTrees(body);
   descend(body, trees);
+  if (count == 2 && weighed.size() < 2)
+    return chooseOfTwo(body, trees);
   addLeaves(body, trees, "class", count);
   chooseLabel(body, "classlabels_int64s", count, "Y");
   finishScores(body, "Z");

@@ -40,11 +40,26 @@ func.func @classifier(%x: tensor<?x2xf32>) -> (tensor<?xi64>, tensor<?x3xf32>) {
 // A stump: one comparison for each row, and the sum of what its leaf gives.
 // CHECK-LABEL: @tree
 // CHECK-COUNT-1: onnx.GatherElements
-// CHECK: onnx.LessOrEqual
+// CHECK: onnx.Less
+// CHECK: onnx.Equal
+// CHECK: onnx.Or
 // CHECK-NOT: onnx.GatherElements
 // CHECK: onnx.MatMul
 func.func @tree(%x: tensor<?x2xf32>) -> tensor<?x1xf32> {
   %0 = "onnx.ai.onnx.ml.TreeEnsembleRegressor"(%x) {n_targets = 1 : i64, nodes_treeids = array<i64: 0, 0, 0>, nodes_nodeids = array<i64: 0, 1, 2>, nodes_featureids = array<i64: 1, 0, 0>, nodes_values = array<f32: 0.5, 0.0, 0.0>, nodes_modes = ["BRANCH_LEQ", "LEAF", "LEAF"], nodes_truenodeids = array<i64: 1, 0, 0>, nodes_falsenodeids = array<i64: 2, 0, 0>, target_treeids = array<i64: 0, 0>, target_nodeids = array<i64: 1, 2>, target_ids = array<i64: 0, 0>, target_weights = array<f32: 3.0, 4.0>} : (tensor<?x2xf32>) -> tensor<?x1xf32>
   return %0 : tensor<?x1xf32>
+}
+
+// Weights of one of two classes are shares of the second.
+// CHECK-LABEL: @one_of_two
+// CHECK: "onnx.MatMul"
+// CHECK: %[[SCORES:.*]] = "onnx.Add"
+// CHECK: "onnx.Constant"() {value = dense<5.000000e-01>
+// CHECK: "onnx.Greater"(%[[SCORES]], %
+// CHECK: %[[FIRST:.*]] = "onnx.Sub"(%{{.*}}, %[[SCORES]])
+// CHECK: "onnx.Concat"(%[[FIRST]], %{{.*}}) {axis = 1 : i64}
+func.func @one_of_two(%x: tensor<?x2xf32>) -> (tensor<?xi64>, tensor<?x2xf32>) {
+  %0:2 = "onnx.ai.onnx.ml.TreeEnsembleClassifier"(%x) {classlabels_int64s = array<i64: 0, 1>, nodes_treeids = array<i64: 0, 0, 0>, nodes_nodeids = array<i64: 0, 1, 2>, nodes_featureids = array<i64: 1, 0, 0>, nodes_values = array<f32: 0.5, 0.0, 0.0>, nodes_modes = ["BRANCH_LT", "LEAF", "LEAF"], nodes_truenodeids = array<i64: 1, 0, 0>, nodes_falsenodeids = array<i64: 2, 0, 0>, class_treeids = array<i64: 0, 0>, class_nodeids = array<i64: 1, 2>, class_ids = array<i64: 0, 0>, class_weights = array<f32: 1.0, 0.25>, post_transform = "NONE"} : (tensor<?x2xf32>) -> (tensor<?xi64>, tensor<?x2xf32>)
+  return %0#0, %0#1 : tensor<?xi64>, tensor<?x2xf32>
 }
 }
