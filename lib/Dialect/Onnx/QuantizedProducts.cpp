@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // com.microsoft products of integers: MatMulIntegerToFloat, DynamicQuantizeMatMul and QGemm, as products of integers whose sums are
-// scaled. Compiled with exceptions, as libonnx reports by them.
+// scaled, and DynamicQuantizeLSTM. Compiled with exceptions, as libonnx reports by them.
 
 #include "SchemaBuilding.h"
 
@@ -51,6 +51,30 @@ static void makeQGemm(FunctionBody &body) {
   body.add(body.has(8) ? "Y = QuantizeLinear(result, y_scale, y_zero_point)" : "Y = Identity(result)");
 }
 
+/// `to` [directions, 4 * hidden, columns] = what the integers of input `input` [directions, columns, 4 * hidden] stand for, whose scale and
+/// zero point are at `scale`: one a direction, or one a row.
+static void dequantizeRecurrent(FunctionBody &body, int input, int scale, const std::string &to) {
+  body.add(to + "_scale = Reshape(" + body.name(scale) + ", per_direction)\n" + to + "_zero = Reshape(" +
+           body.name(scale + 1) + ", per_direction)");
+  for (const std::string &name : {to + "_codes = Cast(" + body.name(input), to + "_middle = Cast(" + to + "_zero"})
+    body.add(name + ")", "to", static_cast<int64_t>(TensorProto::FLOAT));
+  body.add(to + "_moved = Sub(" + to + "_codes, " + to + "_middle)\n" + to + "_columns = Mul(" + to + "_moved, " + to +
+           "_scale)\n" + to + " = Transpose<perm = [0, 2, 1]>(" + to + "_columns)");
+}
+
+/// The layer with the weights that the integers stand for. onnxruntime rounds inputs and states to 8 bits for products of integers, which
+/// costs accuracy; here they stay as they are.
+static void makeDynamicQuantizeLstm(FunctionBody &body) {
+  body.constant("per_direction", {0, 1, -1});
+  dequantizeRecurrent(body, 1, 8, "weight");
+  dequantizeRecurrent(body, 2, 10, "recurrence");
+  std::string inputs = "X, weight, recurrence";
+  for (int input = 3; input <= 7; ++input)
+    inputs += ", " + body.name(input);
+  body.add("Y, Y_h, Y_c = LSTM(" + inputs + ")");
+  body.copy({"activation_alpha", "activation_beta", "activations", "clip", "direction", "hidden_size", "input_forget"});
+}
+
 std::vector<OpSchema> makeQuantizedProducts() {
   OpSchema integers = makeSchema("MatMulIntegerToFloat",
                                  {{"A", "B", "a_scale", "b_scale", "a_zero_point?", "b_zero_point?", "bias?"}, {"Y"}});
@@ -60,8 +84,18 @@ std::vector<OpSchema> makeQuantizedProducts() {
       {{"A", "a_scale", "a_zero_point", "B", "b_scale", "b_zero_point", "C?", "y_scale?", "y_zero_point?"}, {"Y"}});
   addIntegers(gemm, {{"transA", 0}, {"transB", 0}});
   addFloats(gemm, {{"alpha", 1.0f}});
+  OpSchema lstm = makeSchema("DynamicQuantizeLSTM", {{"X", "W", "R", "B?", "sequence_lens?", "initial_h?", "initial_c?",
+                                                      "P?", "W_scale", "W_zero_point", "R_scale", "R_zero_point"},
+                                                     {"Y?", "Y_h?", "Y_c?"}});
+  addIntegers(lstm, {{"input_forget", 0}});
+  addOptional(lstm, AttributeProto::INT, {"hidden_size"});
+  addOptional(lstm, AttributeProto::FLOAT, {"clip"});
+  addOptional(lstm, AttributeProto::FLOATS, {"activation_alpha", "activation_beta"});
+  addOptional(lstm, AttributeProto::STRINGS, {"activations"});
+  addOptional(lstm, AttributeProto::STRING, {"direction"});
   return {withFunction(std::move(integers), makeMatMulIntegerToFloat),
-          withFunction(std::move(dynamic), makeDynamicQuantizeMatMul), withFunction(std::move(gemm), makeQGemm)};
+          withFunction(std::move(dynamic), makeDynamicQuantizeMatMul), withFunction(std::move(gemm), makeQGemm),
+          withFunction(std::move(lstm), makeDynamicQuantizeLstm)};
 }
 
 } // namespace hone::onnxir

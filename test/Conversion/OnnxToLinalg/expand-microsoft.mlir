@@ -100,4 +100,15 @@ func.func @decoder(%x: tensor<?x1x8xf32>, %cache: tensor<?x2x9x4xf32>, %length: 
     : (tensor<?x1x8xf32>, tensor<?x1x8xf32>, tensor<?x1x8xf32>, none, none, tensor<?x2x9x4xf32>, tensor<?x2x9x4xf32>, tensor<1xi32>) -> (tensor<?x1x8xf32>, tensor<?x2x9x4xf32>, tensor<?x2x9x4xf32>)
   return %0#0 : tensor<?x1x8xf32>
 }
+
+// A recurrent layer with the weights that its integers stand for, of rows where they were columns.
+// CHECK-LABEL: func @recurrent
+// CHECK: %[[WEIGHT:.*]] = "onnx.Transpose"(%{{.*}}) {perm = array<i64: 0, 2, 1>} : (tensor<1x2x12xf32>) -> tensor<1x12x2xf32>
+// CHECK: %[[RECURRENCE:.*]] = "onnx.Transpose"(%{{.*}}) {perm = array<i64: 0, 2, 1>} : (tensor<1x3x12xf32>) -> tensor<1x12x3xf32>
+// CHECK: "onnx.LSTM"(%arg0, %[[WEIGHT]], %[[RECURRENCE]], %{{.*}}) {direction = "reverse", hidden_size = 3 : i64, input_forget = 0 : i64}
+func.func @recurrent(%x: tensor<?x?x2xf32>, %w: tensor<1x2x12xi8>, %r: tensor<1x3x12xi8>, %b: tensor<1x24xf32>, %s: tensor<1xf32>, %z: tensor<1xi8>, %rs: tensor<1x12xf32>, %rz: tensor<1x12xi8>) -> tensor<?x1x?x3xf32> {
+  %none = "onnx.NoValue"() : () -> none
+  %0:3 = "onnx.com.microsoft.DynamicQuantizeLSTM"(%x, %w, %r, %b, %none, %none, %none, %none, %s, %z, %rs, %rz) {direction = "reverse", hidden_size = 3 : i64} : (tensor<?x?x2xf32>, tensor<1x2x12xi8>, tensor<1x3x12xi8>, tensor<1x24xf32>, none, none, none, none, tensor<1xf32>, tensor<1xi8>, tensor<1x12xf32>, tensor<1x12xi8>) -> (tensor<?x1x?x3xf32>, tensor<1x?x3xf32>, tensor<1x?x3xf32>)
+  return %0#0 : tensor<?x1x?x3xf32>
+}
 }
