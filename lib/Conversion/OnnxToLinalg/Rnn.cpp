@@ -4,9 +4,11 @@
 // Recurrent layers: RNN, GRU and LSTM. The products with the input are made for all time steps at once, then a loop runs
 // over the steps; step s of a reversed sequence reads the s-th element from the sequence's end.
 
+#include "ConstantWeights.h"
 #include "Formula.h"
 #include "Indices.h"
 #include "Loops.h"
+#include "RecurrentActivations.h"
 
 using namespace mlir;
 
@@ -14,21 +16,21 @@ namespace hone::lowering {
 
 namespace {
 
-using Activation = std::function<Number(Number)>;
-
 /// The parameters of one direction, in the type that is computed in.
 struct Direction {
-  Value weight, recurrence;         // [G * H, I], [G * H, H]
+  Value weight;                     // [G * H, I]
+  SmallVector<Value> recurrences;   // [G * H, H], cut as getProducts says
   Value weightBias, recurrenceBias; // [G * H] or null
   SmallVector<Value> peepholes;     // of gates i, o, f: [H]; or none
-  SmallVector<Activation> activations;
+  SmallVector<RecurrentActivation> activations;
   bool isReversed = false;
 };
 
 class Recurrence {
 public:
   Recurrence(Node &node, int64_t gates, unsigned activations)
-      : node(node), b(node.b), gates(gates), activationCount(activations), clip(node.real("clip", 0)) {}
+      : node(node), b(node.b), gates(gates), weights(node, 1), recurrences(node, 2), activationCount(activations),
+        clip(node.real("clip", 0)) {}
   virtual ~Recurrence() = default;
   LogicalResult lower();
 
@@ -39,10 +41,13 @@ protected:
   Value gate(Value all, int64_t index) {
     return sliceAxis(node, all, 1, node.math.mul(b.getIndexAttr(index), hidden), hidden);
   }
+  /// How many gates each product with a state makes, in order.
+  virtual SmallVector<int64_t> getProducts() const { return {gates}; }
+
   Value rows(Value parameter, int64_t first, int64_t count);
   Value combine(ValueRange tensors, llvm::function_ref<Number(ArrayRef<Number>)> body);
   /// An activation of what `clip` bounds.
-  Number activate(const Activation &activation, Number x);
+  Number activate(const RecurrentActivation &activation, Number x);
 
   Node &node;
   Builder &b;
@@ -54,8 +59,8 @@ private:
   LogicalResult prepare();
   void fixBatch();
   LogicalResult checkOptionalInputs(Size directions, Size rows);
+  SmallVector<Value> getMatrices(ConstantMatrices &constants, unsigned input, int64_t index, ArrayRef<int64_t> counts);
   FailureOr<Direction> getDirection(int64_t index, bool isReversed);
-  FailureOr<SmallVector<Activation>> getActivations(int64_t direction);
   Value part(Value tensor, int64_t index);
   Value initialState(unsigned input, int64_t direction);
   FailureOr<SmallVector<Value>> run(const Direction &direction, SmallVector<Value> states);
@@ -64,6 +69,7 @@ private:
   Value order(Value outputs, bool isReversed);
   void setResults(ArrayRef<SmallVector<Value>> directions);
 
+  ConstantMatrices weights, recurrences;
   unsigned activationCount;
   double clip;
   Size steps;
@@ -72,81 +78,7 @@ private:
 
 } // namespace
 
-//===----------------------------------------------------------------------===//
-// Activations
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// An activation function with what its parameters are where the node gives none (NaN: it takes none).
-struct ActivationRow {
-  double alpha, beta;
-  Number (*apply)(Number x, double alpha, double beta);
-};
-
-} // namespace
-
-static const llvm::StringMap<ActivationRow> &getActivationTable() {
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  static const llvm::StringMap<ActivationRow> table = {
-      {"relu", {kNone, kNone, [](Number x, double, double) { return max(x, x.with(0)); }}},
-      {"tanh", {kNone, kNone, [](Number x, double, double) { return tanh(x); }}},
-      {"sigmoid", {kNone, kNone, [](Number x, double, double) { return sigmoid(x); }}},
-      {"softsign", {kNone, kNone, [](Number x, double, double) { return x / (1.0 + abs(x)); }}},
-      {"softplus", {kNone, kNone, [](Number x, double, double) { return softplus(x); }}},
-      {"affine", {1.0, 0.0, [](Number x, double a, double b) { return a * x + b; }}},
-      {"leakyrelu", {0.01, kNone, [](Number x, double a, double) { return select(x < 0.0, a * x, x); }}},
-      {"thresholdedrelu", {1.0, kNone, [](Number x, double a, double) { return select(x > a, x, x.with(0)); }}},
-      {"scaledtanh", {1.0, 1.0, [](Number x, double a, double b) { return a * tanh(b * x); }}},
-      {"hardsigmoid",
-       {0.2, 0.5, [](Number x, double a, double b) { return max(min(a * x + b, x.with(1)), x.with(0)); }}},
-      {"elu", {1.0, kNone, [](Number x, double a, double) { return select(x < 0.0, a * expm1(x), x); }}},
-  };
-  return table;
-}
-
-/// Names of all directions, or the operator's own.
-static SmallVector<std::string> getActivationNames(Node &node, unsigned count, int64_t directions) {
-  SmallVector<std::string> names;
-  if (auto given = node.op->getAttrOfType<ArrayAttr>("activations"))
-    for (Attribute name : given)
-      names.push_back(cast<StringAttr>(name).getValue().lower());
-  if (!names.empty())
-    return names;
-  for (int64_t d = 0; d < directions; ++d)
-    for (unsigned i = 0; i < count; ++i)
-      names.push_back(count > 1 && i == 0 ? "sigmoid" : "tanh");
-  return names;
-}
-
-/// Parameters are listed once for every activation that takes them, in order.
-FailureOr<SmallVector<Activation>> Recurrence::getActivations(int64_t direction) {
-  int64_t directions = node.string("direction", "forward") == "bidirectional" ? 2 : 1;
-  SmallVector<std::string> names = getActivationNames(node, activationCount, directions);
-  if (names.size() != static_cast<size_t>(activationCount * directions)) {
-    node.fail() << "expected " << activationCount * directions << " activations, but got " << names.size();
-    return failure();
-  }
-  auto alphas = node.reals("activation_alpha").value_or(SmallVector<float>());
-  auto betas = node.reals("activation_beta").value_or(SmallVector<float>());
-  size_t nextAlpha = 0, nextBeta = 0;
-  auto take = [](ArrayRef<float> values, size_t &next, double otherwise) -> double {
-    return std::isnan(otherwise) || next >= values.size() ? otherwise : values[next++];
-  };
-  SmallVector<Activation> all;
-  for (const std::string &name : names) {
-    auto row = getActivationTable().find(name);
-    if (row == getActivationTable().end()) {
-      node.fail() << "unsupported activation '" << name << "'";
-      return failure();
-    }
-    double alpha = take(alphas, nextAlpha, row->second.alpha), beta = take(betas, nextBeta, row->second.beta);
-    all.push_back([apply = row->second.apply, alpha, beta](Number x) { return apply(x, alpha, beta); });
-  }
-  return SmallVector<Activation>(ArrayRef(all).slice(direction * activationCount, activationCount));
-}
-
-Number Recurrence::activate(const Activation &activation, Number x) {
+Number Recurrence::activate(const RecurrentActivation &activation, Number x) {
   if (clip > 0)
     x = min(max(x, x.with(-clip)), x.with(clip));
   return activation(x);
@@ -179,15 +111,31 @@ Value Recurrence::part(Value tensor, int64_t index) {
   return node.reshape(slice, ArrayRef(node.sizes(slice)).drop_front());
 }
 
+/// Matrices of `counts` gates each, of the weight at `input`.
+SmallVector<Value> Recurrence::getMatrices(ConstantMatrices &constants, unsigned input, int64_t index,
+                                           ArrayRef<int64_t> counts) {
+  SmallVector<Value> matrices;
+  auto size = IndexMath::getConstant(hidden);
+  Value all;
+  for (int64_t first = 0; int64_t count : counts) {
+    Value constant = size ? constants.get(index, first * *size, count * *size) : Value();
+    if (!constant && !all)
+      all = part(convertFloats(node, node.in(input), compute), index);
+    matrices.push_back(constant ? constant : count == gates ? all : rows(all, first, count));
+    first += count;
+  }
+  return matrices;
+}
+
 FailureOr<Direction> Recurrence::getDirection(int64_t index, bool isReversed) {
   Direction direction;
   direction.isReversed = isReversed;
-  auto activations = getActivations(index);
+  auto activations = getRecurrentActivations(node, activationCount, index);
   if (failed(activations))
     return failure();
   direction.activations = *activations;
-  direction.weight = part(convertFloats(node, node.in(1), compute), index);
-  direction.recurrence = part(convertFloats(node, node.in(2), compute), index);
+  direction.weight = getMatrices(weights, 1, index, gates).front();
+  direction.recurrences = getMatrices(recurrences, 2, index, getProducts());
   if (node.has(3)) {
     Value bias = part(convertFloats(node, node.in(3), compute), index);
     direction.weightBias = rows(bias, 0, gates);
@@ -407,7 +355,7 @@ struct RnnCell : Recurrence {
   explicit RnnCell(Node &node) : Recurrence(node, 1, 1) {}
 
   FailureOr<SmallVector<Value>> step(const Direction &d, Value input, ArrayRef<Value> states) override {
-    auto recurrent = applyLinear(node, states[0], d.recurrence, d.recurrenceBias);
+    auto recurrent = applyLinear(node, states[0], d.recurrences[0], d.recurrenceBias);
     if (failed(recurrent))
       return failure();
     return SmallVector<Value>{
@@ -419,9 +367,11 @@ struct RnnCell : Recurrence {
 struct GruCell : Recurrence {
   explicit GruCell(Node &node) : Recurrence(node, 3, 2) {}
 
+  SmallVector<int64_t> getProducts() const override { return {2, 1}; }
+
   FailureOr<SmallVector<Value>> step(const Direction &d, Value input, ArrayRef<Value> states) override {
     Value old = states[0];
-    auto both = applyLinear(node, old, rows(d.recurrence, 0, 2), rows(d.recurrenceBias, 0, 2));
+    auto both = applyLinear(node, old, d.recurrences[0], rows(d.recurrenceBias, 0, 2));
     if (failed(both))
       return failure();
     auto makeGate = [&](int64_t index) {
@@ -431,7 +381,7 @@ struct GruCell : Recurrence {
     Value update = makeGate(0), reset = makeGate(1);
     bool resetsAfter = node.integer("linear_before_reset");
     Value read = resetsAfter ? old : combine({reset, old}, [](ArrayRef<Number> v) { return v[0] * v[1]; });
-    auto recurrent = applyLinear(node, read, rows(d.recurrence, 2, 1), rows(d.recurrenceBias, 2, 1));
+    auto recurrent = applyLinear(node, read, d.recurrences[1], rows(d.recurrenceBias, 2, 1));
     if (failed(recurrent))
       return failure();
     return SmallVector<Value>{combine({gate(input, 2), *recurrent, reset, update, old}, [&](ArrayRef<Number> v) {
@@ -446,7 +396,7 @@ struct LstmCell : Recurrence {
   explicit LstmCell(Node &node) : Recurrence(node, 4, 3) {}
 
   FailureOr<SmallVector<Value>> step(const Direction &d, Value input, ArrayRef<Value> states) override {
-    auto recurrent = applyLinear(node, states[0], d.recurrence, d.recurrenceBias);
+    auto recurrent = applyLinear(node, states[0], d.recurrences[0], d.recurrenceBias);
     if (failed(recurrent))
       return failure();
     Value all = node.elementwiseOver(node.sizes(input), {input, *recurrent}, compute,
