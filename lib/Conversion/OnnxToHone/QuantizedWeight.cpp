@@ -179,8 +179,43 @@ static bool isPerOutput(Value values, int64_t count) {
          (type.getNumElements() == 1 || (type.getRank() == 1 && type.getNumElements() == count));
 }
 
+/// The integers that a product of floats scales, and where its scales are beside them.
+static std::optional<std::pair<Value, Value>> splitScaled(Operation *product) {
+  for (unsigned side : {0u, 1u}) {
+    Operation *cast = getDefiningOp(product->getOperand(side), "Cast");
+    if (cast && isByteMatrix(cast->getOperand(0)) && isFloat(product->getOperand(1 - side)))
+      return std::pair(cast->getOperand(0), product->getOperand(1 - side));
+  }
+  return std::nullopt;
+}
+
+Operation *findDequantization(Value value) {
+  Value floats = skipCasts(value);
+  if (Operation *dequantize = getDefiningOp(floats, "DequantizeLinear"))
+    return dequantize;
+  Operation *product = getDefiningOp(floats, "Mul");
+  return product && splitScaled(product) ? product : nullptr;
+}
+
+/// Mul of a Cast of integers, with a scale for all or, by broadcasting, for each output.
+std::optional<QuantizedWeight> QuantizedMatcher::matchScaled(Operation *product, bool isTransposed, Type elements) {
+  auto [values, scales] = *splitScaled(product);
+  RankedTensorType type = getRankedType(values), scaleType = getRankedType(scales);
+  if (!scaleType || !scaleType.hasStaticShape() || !isWeight(scales) || scaleType.getRank() > 2)
+    return std::nullopt;
+  int64_t outputAxis = isTransposed ? 1 : 0;
+  SmallVector<int64_t> wanted = {1, 1};
+  wanted[outputAxis] = type.getDimSize(outputAxis);
+  bool isRow = scaleType.getRank() == 1 && outputAxis == 1 && scaleType.getDimSize(0) == wanted[1];
+  if (scaleType.getNumElements() != 1 && !isRow && scaleType.getShape() != ArrayRef(wanted))
+    return std::nullopt;
+  return makeBytes({values, scales, Value()}, isTransposed, /*group=*/0, /*activations=*/0, elements);
+}
+
 std::optional<QuantizedWeight> QuantizedMatcher::matchDequantized(Operation *dequantize, bool isTransposed,
                                                                   Type elements) {
+  if (isOp(dequantize, "Mul"))
+    return matchScaled(dequantize, isTransposed, elements);
   Value values = dequantize->getOperand(0), scales = dequantize->getOperand(1), zeros = getOperand(dequantize, 2);
   if (!isByteMatrix(values) || !isFloat(scales))
     return std::nullopt;

@@ -27,6 +27,9 @@ struct QuantizedProduct {
   Value result;
 };
 
+/// What makes floats of integers: a DequantizeLinear, perhaps under casts, or a Mul of a scale and a Cast of a matrix of bytes; else null.
+Operation *findDequantization(Value value);
+
 /// Finds quantized weights of one module.
 class QuantizedMatcher {
 public:
@@ -36,7 +39,7 @@ public:
   /// DynamicQuantizeLinear), or nothing with a reason in `reason` where `op` is such a product.
   std::optional<QuantizedProduct> matchProduct(Operation *op, std::string &reason);
 
-  /// The weight that `dequantize`, a DequantizeLinear, gives, perhaps cast to `elements` then: `[N, K]`, or `[K, N]` if
+  /// The weight that `dequantize`, of findDequantization, gives, perhaps cast to `elements` then: `[N, K]`, or `[K, N]` if
   /// `isTransposed`.
   std::optional<QuantizedWeight> matchDequantized(Operation *dequantize, bool isTransposed, Type elements);
 
@@ -50,6 +53,7 @@ private:
 
   std::optional<QuantizedProduct> matchBlocks(Operation *op, std::string &reason);
   std::optional<QuantizedProduct> matchIntegers(Operation *op, std::string &reason);
+  std::optional<QuantizedWeight> matchScaled(Operation *product, bool isTransposed, Type elements);
   std::optional<QuantizedWeight> make(const Planes &planes, AffineAttr encoding, int64_t outputs, int64_t inputs,
                                       Type elements);
   std::optional<QuantizedWeight> makeBytes(Planes planes, bool isTransposed, int64_t group, int64_t activations,

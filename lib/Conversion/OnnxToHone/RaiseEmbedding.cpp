@@ -77,7 +77,7 @@ Value Tables::get(OpBuilder &b, Value value) {
     return {};
   if (value.getDefiningOp<GetParamOp>())
     return value;
-  if (Operation *dequantize = getDefiningOp(skipCasts(value), "DequantizeLinear")) {
+  if (Operation *dequantize = findDequantization(value)) {
     ParamOp table = getDequantized(dequantize, getRankedType(value).getElementType());
     return table ? Value(GetParamOp::create(b, value.getLoc(), table.getTensorType(), table.getSymName())) : Value();
   }

@@ -191,7 +191,7 @@ std::optional<Weight> LinearRaiser::matchWeight(Value value, bool transposeB) {
   }
   auto type = getRankedType(value);
   // Scales of 16 bits are younger than the operator: files have a cast after it.
-  if (Operation *dequantize = getDefiningOp(skipCasts(value), "DequantizeLinear"); dequantize && type) {
+  if (Operation *dequantize = findDequantization(value); dequantize && type) {
     auto quantized = params.quantized.matchDequantized(dequantize, isTransposed, type.getElementType());
     return quantized ? std::optional(Weight{value, isTransposed, quantized}) : std::nullopt;
   }

@@ -68,3 +68,19 @@ func.func @dequantized(%ids: tensor<?xi64>) -> tensor<?x8xf16> {
   %0 = "onnx.Gather"(%h, %ids) : (tensor<16x8xf16>, tensor<?xi64>) -> tensor<?x8xf16>
   return %0 : tensor<?x8xf16>
 }
+
+hone.param @scaled_codes : tensor<16x8xi8> = dense<3> : tensor<16x8xi8>
+hone.param @column : tensor<16x1xf32> = dense<0.5> : tensor<16x1xf32>
+
+// The same as a cast and a product with a scale for each row.
+// CHECK-LABEL: @scaled
+// CHECK: hone.embedding %arg0, %{{.*}} : (tensor<?xi64>, tensor<16x8xf32, #hone.affine<bits = 8, isSigned = true>>)
+// CHECK-NOT: onnx.Mul
+func.func @scaled(%ids: tensor<?xi64>) -> tensor<?x8xf32> {
+  %t = hone.get_param @scaled_codes : tensor<16x8xi8>
+  %s = hone.get_param @column : tensor<16x1xf32>
+  %floats = "onnx.Cast"(%t) {to = 1 : i64} : (tensor<16x8xi8>) -> tensor<16x8xf32>
+  %d = "onnx.Mul"(%floats, %s) : (tensor<16x8xf32>, tensor<16x1xf32>) -> tensor<16x8xf32>
+  %0 = "onnx.Gather"(%d, %ids) : (tensor<16x8xf32>, tensor<?xi64>) -> tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}

@@ -109,3 +109,37 @@ func.func @other_blocks(%x: tensor<?x4xf32>, %y: tensor<?x4xbf16>, %c: tensor<3x
      : (tensor<?x4xf32>, tensor<3x1x16xui8>, tensor<3xf32>) -> tensor<?x3xf32>
   return %0, %1, %2 : tensor<?x3xf32>, tensor<?x3xbf16>, tensor<?x3xf32>
 }
+
+// -----
+
+// The same as a cast and a product, with a scale for each output.
+// CHECK: hone.param @w : tensor<3x4xf32, #hone.affine<bits = 8, isSigned = true, transposed = true>> = {scales = dense<{{.*}}> : tensor<1x3xf32>, values = dense<1> : tensor<4x3xi8>}
+// CHECK-LABEL: @scaled
+// CHECK: hone.linear %arg0, %{{.*}} -> tensor<?x3xf32>
+// CHECK-NOT: onnx
+hone.param @w : tensor<4x3xi8> = dense<1> : tensor<4x3xi8>
+hone.param @s : tensor<1x3xf32> = dense<[[0.5, 1.0, 2.0]]> : tensor<1x3xf32>
+func.func @scaled(%x: tensor<?x4xf32>) -> tensor<?x3xf32> {
+  %w = hone.get_param @w : tensor<4x3xi8>
+  %s = hone.get_param @s : tensor<1x3xf32>
+  %floats = "onnx.Cast"(%w) {to = 1 : i64} : (tensor<4x3xi8>) -> tensor<4x3xf32>
+  %0 = "onnx.Mul"(%floats, %s) : (tensor<4x3xf32>, tensor<1x3xf32>) -> tensor<4x3xf32>
+  %1 = "onnx.MatMul"(%x, %0) : (tensor<?x4xf32>, tensor<4x3xf32>) -> tensor<?x3xf32>
+  return %1 : tensor<?x3xf32>
+}
+
+// -----
+
+// Scales of inputs are none of a row.
+// CHECK-LABEL: @scaled_inputs
+// CHECK: onnx.MatMul
+hone.param @w : tensor<3x3xi8> = dense<1> : tensor<3x3xi8>
+hone.param @s : tensor<3x1xf32> = dense<0.5> : tensor<3x1xf32>
+func.func @scaled_inputs(%x: tensor<?x3xf32>) -> tensor<?x3xf32> {
+  %w = hone.get_param @w : tensor<3x3xi8>
+  %s = hone.get_param @s : tensor<3x1xf32>
+  %floats = "onnx.Cast"(%w) {to = 1 : i64} : (tensor<3x3xi8>) -> tensor<3x3xf32>
+  %0 = "onnx.Mul"(%s, %floats) : (tensor<3x1xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>
+  %1 = "onnx.MatMul"(%x, %0) : (tensor<?x3xf32>, tensor<3x3xf32>) -> tensor<?x3xf32>
+  return %1 : tensor<?x3xf32>
+}
