@@ -341,9 +341,28 @@ def add_group_norms(cases):
                 cases.compare_with([*start, *moved])
 
 
+def add_recurrent(cases):
+    """Compared with LSTM, as onnxruntime rounds inputs and states for products of integers."""
+    x, states, bias = cases.real(5, 2, 3), [cases.real(2, 2, 4), cases.real(2, 2, 4)], cases.real(2, 32)
+    lengths = np.array([5, 3], np.int32)
+    for kind, zero in ((np.int8, 0), (np.uint8, 128), (np.uint8, 7)):
+        for per, shape in (("layer", (2,)), ("channel", (2, 16))):
+            scales = [np.abs(cases.real(*shape)) / 100 for _ in range(2)]
+            codes, zeros = [cases.code(2, size, 16, kind=kind) for size in (3, 4)], np.full(shape, zero, kind)
+            cases.add(f"{kind.__name__}-{zero}-{per}", "DynamicQuantizeLSTM",
+                      [x, *codes, bias, lengths, *states, None, scales[0], zeros, scales[1], zeros], (1, 2, 3, 8, 9, 10, 11), 3,
+                      hidden_size=4, direction="bidirectional")
+            floats = [(code.astype(np.float32) - zero) * scale.reshape(2, 1, -1) for code, scale in zip(codes, scales)]
+            names = [f"float{i}" for i in (0, 1)]
+            constants = [helper.make_node("Constant", [], [name], value=numpy_helper.from_array(matrices.transpose(0, 2, 1).copy()))
+                         for name, matrices in zip(names, floats)]
+            inputs = ["in0", *names, "in3", "in4", "in5", "in6"]
+            cases.compare_with([*constants, helper.make_node("LSTM", inputs, ["out0", "out1", "out2"], hidden_size=4, direction="bidirectional")])
+
+
 def collect():
     cases = Cases()
     for family in (add_attention, add_embeddings, add_linear_attention, add_multi_head_attention, add_products, add_quantized, add_sums,
-                   add_causal_convolutions, add_decoders, add_layouts, add_group_norms):
+                   add_causal_convolutions, add_decoders, add_layouts, add_group_norms, add_recurrent):
         family(cases)
     return cases.cases

@@ -208,7 +208,11 @@ Value Recurrence::initialState(unsigned input, int64_t direction) {
   if (!node.has(input))
     return node.filled({batch, hidden}, node.zero(compute));
   Value state = convertFloats(node, node.in(input), compute);
-  return part(node.integer("layout") ? node.transpose(state, {1, 0, 2}) : state, direction);
+  state = part(node.integer("layout") ? node.transpose(state, {1, 0, 2}) : state, direction);
+  SmallVector<int64_t> shape;
+  for (Size size : {batch, hidden})
+    shape.push_back(IndexMath::getConstant(size).value_or(ShapedType::kDynamic));
+  return node.lowerer.castTo(state, RankedTensorType::get(shape, compute), "an initial state");
 }
 
 //===----------------------------------------------------------------------===//
