@@ -395,8 +395,8 @@ def LimitLogits : RaisingPass<"hone-limit-logits"> {
 def WidenFloats : RaisingPass<"hone-widen-floats"> {
   let summary = "Compute in f32 what a model computes in 16 bits";
   let description = [{
-    Where products, feed-forward blocks or attention have activations of f16 or bf16, for which no kernel is, every value of such
-    elements becomes f32, and is no longer rounded on the way. Weights that products and tables read stay as they are stored,
+    Where products, convolutions, feed-forward blocks or attention have activations of f16 or bf16, for which no kernel is, every value
+    of such elements becomes f32, and is no longer rounded on the way. Weights that products and tables read stay as they are stored,
     and so do slots of the state; inputs and outputs of the file keep their types. Operations that cannot have f32 stand between
     casts.
   }];

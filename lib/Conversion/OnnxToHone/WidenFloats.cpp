@@ -72,8 +72,18 @@ struct WidenFloats : impl::WidenFloatsBase<WidenFloats> {
 
 //===- Parameters -------------------------------------------------------------------------------------------------===//
 
-/// The elements of a vector as f32, in place of what they were.
-static LogicalResult widenVector(ParamOp param) {
+/// Whether `use` is a weight or bias of a convolution.
+static bool isConvolved(OpOperand &use) {
+  Operation *op = use.getOwner();
+  return (isOp(op, "Conv") || isOp(op, "ConvTranspose")) && use.getOperandNumber() > 0;
+}
+
+static bool isConvolvedAlone(ArrayRef<GetParamOp> reads) {
+  return llvm::all_of(reads, [](GetParamOp read) { return llvm::all_of(read->getUses(), isConvolved); });
+}
+
+/// The elements as f32, in place of what they were.
+static LogicalResult widenStorage(ParamOp param) {
   FailureOr<SmallVector<StoredBytes>> planes = openPlanes(param);
   if (failed(planes))
     return failure();
@@ -86,7 +96,8 @@ static LogicalResult widenVector(ParamOp param) {
   return success();
 }
 
-/// Weights of products and tables keep their bytes, vectors become f32. Other tensors stay: they are cast where they are read.
+/// Weights of products and tables keep their bytes, vectors and weights of convolutions become f32. Other tensors stay: they are cast
+/// where they are read.
 static LogicalResult widenParameter(ParamOp param, ArrayRef<GetParamOp> reads) {
   RankedTensorType type = param.getTensorType();
   bool takesEncodings =
@@ -94,8 +105,8 @@ static LogicalResult widenParameter(ParamOp param, ArrayRef<GetParamOp> reads) {
         return llvm::all_of(read->getUses(), [](OpOperand &use) { return findWeight(use).has_value(); });
       });
   bool isPlain = !type.getEncoding() && !isa<ConvertedAttr>(param.getStorage());
-  if (isPlain && type.getRank() == 1) {
-    if (failed(widenVector(param)))
+  if (isPlain && (type.getRank() == 1 || isConvolvedAlone(reads))) {
+    if (failed(widenStorage(param)))
       return failure();
   } else if (type.getEncoding() || (isPlain && takesEncodings)) {
     Attribute encoding = type.getEncoding();
@@ -248,9 +259,10 @@ void FunctionWidener::run() {
 
 //===- The pass ---------------------------------------------------------------------------------------------------===//
 
-/// Whether `op` is a part of a transformer that has a kernel for f32 and none for 16 bits: what multiplies with weights, and blocks
-/// of layers.
+/// Whether `op` sums products in a kernel for f32 and has none for 16 bits: what multiplies with weights, and blocks of layers.
 static bool isPart(Operation *op) {
+  if (isOp(op, "Conv") || isOp(op, "ConvTranspose"))
+    return isWeight(op->getOperand(1)) && isHalfTensor(op->getOperand(0).getType());
   auto weighted = dyn_cast<WeightedOpInterface>(op);
   bool multiplies = weighted && !findLookup(op);
   return (multiplies || findInnerGroups(op)) && isHalfTensor(op->getOperand(0).getType());

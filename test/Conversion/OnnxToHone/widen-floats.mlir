@@ -81,3 +81,18 @@ func.func @without_parts(%x: tensor<4xf32>) -> tensor<4xf32> {
   %b = "onnx.Cast"(%a) {to = 1 : i64} : (tensor<4xf16>) -> tensor<4xf32>
   return %b : tensor<4xf32>
 }
+
+// -----
+
+// Convolutions sum in f32, and their weights are f32 once and not in each call.
+// CHECK: hone.param @filters : tensor<2x1x3xf32>
+// CHECK: func.func @convolved(%[[ARG:.*]]: tensor<1x1x?xf16>) -> tensor<1x2x?xf16>
+// CHECK: %[[X:.*]] = "onnx.Cast"(%[[ARG]]) {to = 1 : i64}
+// CHECK: %[[Y:.*]] = "onnx.Conv"(%[[X]], %{{.*}}) {{.*}}: (tensor<1x1x?xf32>, tensor<2x1x3xf32>) -> tensor<1x2x?xf32>
+// CHECK: "onnx.Cast"(%[[Y]]) {to = 10 : i64}
+hone.param @filters : tensor<2x1x3xf16> = dense<0.5> : tensor<2x1x3xf16>
+func.func @convolved(%x: tensor<1x1x?xf16>) -> tensor<1x2x?xf16> {
+  %w = hone.get_param @filters : tensor<2x1x3xf16>
+  %y = "onnx.Conv"(%x, %w) {kernel_shape = array<i64: 3>} : (tensor<1x1x?xf16>, tensor<2x1x3xf16>) -> tensor<1x2x?xf16>
+  return %y : tensor<1x2x?xf16>
+}
