@@ -26,7 +26,7 @@ GROUPS = {
     "Compress": ["calibration.md", "compression.md", "compression/"],
     "Targets": ["cpu-kernels.md", "cuda.md", "cuda-kernels.md", "emulated-gpu.md", "tensor-parallelism.md"],
     "Inside": ["architecture.md", "life-of-a-token.md", "dialects/", "extending.md", "dependencies.md"],
-    "Reference": ["operators.md", "microsoft-operators.md", "onnxruntime-tools.md", "exporters.md", "operator-checks.md", "Dialects: reference/", "Passes: passes/"],
+    "Reference": ["operators.md", "microsoft-operators.md", "onnxruntime-tools.md", "exporters.md", "trained-models.md", "operator-checks.md", "Dialects: reference/", "Passes: passes/"],
 }
 
 
