@@ -34,6 +34,17 @@ def HoistChecks : Pass<"hone-hoist-checks", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"numHoisted", "num-checks-hoisted", "Number of checks that moved">];
 }
 
+def FoldBatchNorms : Pass<"hone-fold-batch-norms", "::mlir::ModuleOp"> {
+  let summary = "Batch normalisation into the weights of the convolution before it, and sums into its bias";
+  let description = [{
+    An `onnx.BatchNormalization` with given statistics that alone reads an `onnx.Conv` multiplies and shifts its channels, which rows of the
+    weight and the bias can do; an `onnx.Add` of a number for each channel is a bias. Where all of their elements are known, they become
+    other parameters, and it goes.
+  }];
+  let dependentDialects = ["::hone::HoneDialect"];
+  let statistics = [Statistic<"numFolded", "num-folded", "Number of operations that went into weights">];
+}
+
 def LowerExpansions : Pass<"hone-lower-expansions"> {
   let summary = "Turn expansions into several dynamic sizes into casts with computed strides";
   let description = [{
@@ -78,6 +89,15 @@ def LowerMath : Pass<"hone-lower-math"> {
     LLVM has no instruction for (division that rounds up or down, bf16) is expanded.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
+}
+
+def FoldClamps : Pass<"hone-fold-clamps", "::mlir::func::FuncOp"> {
+  let summary = "Limits of results into the kernels that compute them";
+  let description = [{
+    Where nothing but an elementwise maximum or minimum with constants (Relu, Clip) reads the result of a kernel that has the floats
+    `least` and `most`, these become tighter and the operation goes.
+  }];
+  let statistics = [Statistic<"numFolded", "num-folded", "Number of elementwise operations that went into kernels">];
 }
 
 def FoldResiduals : Pass<"hone-fold-residuals", "::mlir::func::FuncOp"> {

@@ -24,7 +24,7 @@ TOLERANCE = 1e-4  # f32 in another order of summation, over a few layers
 # step may then be two of onnxruntime's, which has one scale for a tensor and leaves the sign out where there is none.
 ROUNDED = 2.0
 # Where a router chooses among rounded logits, a token on one side of a tie goes to another expert, with another answer: in onnxruntime's
-# as in ours. Of models with experts the rows that are nearest count, so many of all.
+# as in ours. Models with experts may have as large an error as they like in one row of four.
 ROUTED = 0.75
 
 
@@ -58,9 +58,10 @@ def make(case, folder):
     return made, answers
 
 
-def error(got, exact, has_experts):
-    rows = np.mean(np.square(got.astype(np.float64) - exact), axis=-1)
-    return np.sqrt(np.quantile(rows, ROUTED)) if has_experts and rows.size else onnx_reference.error(got.astype(np.float64), exact)
+def error(got, exact, share=1.0):
+    """The root mean square over the nearest `share` of the rows."""
+    rows = np.sort(np.mean(np.square(got.astype(np.float64) - exact), axis=-1), axis=None)
+    return np.sqrt(np.mean(rows[:int(np.ceil(share * rows.size))])) if rows.size else 0.0
 
 
 def compare(got, exact, expected, has_experts):
@@ -69,8 +70,9 @@ def compare(got, exact, expected, has_experts):
             raise suite.Failure(f"expected '{name}' to have shape {array.shape}, but got {got[name].shape}")
         if np.allclose(got[name].astype(np.float64), array, rtol=TOLERANCE, atol=TOLERANCE):
             continue
-        cost, allowed = (error(value, exact[name], has_experts) for value in (got[name], array))
-        if not cost <= ROUNDED * allowed:
+        shares = (1.0, ROUTED) if has_experts else (1.0,)
+        if not any(error(got[name], exact[name], share) <= ROUNDED * error(array, exact[name], share) for share in shares):
+            cost, allowed = (error(value, exact[name]) for value in (got[name], array))
             raise suite.Failure(f"'{name}' is {cost:.3g} from the model's, onnxruntime's {allowed:.3g}")
 
 

@@ -158,6 +158,9 @@ template <typename Op> static void addWindows(KernelCall &kernel, Op op) {
   add({"low0", "low1", "low2"}, op.getLow(), 0);
 }
 
+/// A number that f32 does not have, and that is printed exactly.
+static constexpr double kNoLimit = 1e39;
+
 static KernelCall select(ConvolutionOp op) {
   hrt::PanelsAttr panels = getPanels(op.getWeight());
   if (op.getKernel().size() > kSpatialAxes || (!panels && !isPlainF32(op.getWeight())))
@@ -165,7 +168,7 @@ static KernelCall select(ConvolutionOp op) {
   KernelCall kernel{panels ? "hone.packed_convolution.f32" : "hone.convolution.f32",
                     {{"x", op.getX()}, {"weight", op.getWeight()}, {"bias", op.getBias()}},
                     {{"groups", op.getGroups()}},
-                    {}};
+                    {{"least", -kNoLimit}, {"most", kNoLimit}}}; // hone-fold-clamps limits them
   addWindows(kernel, op);
   return kernel;
 }

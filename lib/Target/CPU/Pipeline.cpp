@@ -38,8 +38,10 @@ void buildTensorPipeline(OpPassManager &pm, Target target) {
   pm.addPass(createFuseElementwise());
   pm.addPass(memref::createResolveShapedTypeResultDimsPass()); // of tensors: their sizes are known before they are made
   simplify(pm);
-  if (isCpu)
+  if (isCpu) {
+    pm.addNestedPass<func::FuncOp>(createFoldClamps());
     return;
+  }
   pm.addNestedPass<func::FuncOp>(createPlaceTensors());
   simplify(pm);
 }

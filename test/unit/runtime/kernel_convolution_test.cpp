@@ -83,15 +83,25 @@ protected:
       });
       expected(index) = static_cast<float>(sum);
     });
+    // Others with a residual, and between limits.
+    bool isWhole = layout != Layout::Swapped;
+    Tensor residual = isWhole ? Tensor(expected.sizes, layout).randomize(random) : Tensor::absent();
+    std::vector<double> limits{isWhole ? -0.5 : -1e39, isWhole ? 1.5 : 1e39};
+    if (isWhole)
+      expected.forEach([&](const std::vector<int64_t> &index) {
+        expected(index) = std::clamp(expected.at(index) + residual.at(index), -0.5f, 1.5f);
+      });
     std::string what = io::shapeText(expected.sizes) + " of " + std::to_string(groups) + " groups of " +
                        std::to_string(inputs) + " channels, kernel " + io::shapeText(windows.kernel);
     Tensor y(expected.sizes, layout);
-    run("hone.convolution.f32", {x.view(), plain.view(), bias.view(), y.view()}, windows.ints(groups));
+    run("hone.convolution.f32", {x.view(), plain.view(), bias.view(), residual.view(), y.view()}, windows.ints(groups),
+        limits);
     expectClose(y, expected, kTolerance, what);
     if (groups > 1 && outputs % 16 != 0 && inputs != 1)
       return;
     Tensor z(expected.sizes, layout);
-    run("hone.packed_convolution.f32", {x.view(), packed.weightView(), bias.view(), z.view()}, windows.ints(groups));
+    run("hone.packed_convolution.f32", {x.view(), packed.weightView(), bias.view(), residual.view(), z.view()},
+        windows.ints(groups), limits);
     expectClose(z, expected, kTolerance, what + ", packed");
   }
 };

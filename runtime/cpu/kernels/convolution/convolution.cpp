@@ -14,10 +14,11 @@ namespace {
 
 /// Windows over x; `groups` is at least 1.
 template <typename Ints>
-Convolution problemOf(const hone_tensor &x, const hone_tensor &y, Row bias, int64_t groups, const Ints &i) {
+Convolution problemOf(const hone_tensor &x, const hone_tensor &y, const Epilogue &epilogue, int64_t groups,
+                      const Ints &i) {
   Convolution problem{Samples(x),
                       Samples(y),
-                      bias,
+                      epilogue,
                       y.sizes[0],
                       groups,
                       x.sizes[1] / groups,
@@ -30,9 +31,21 @@ Convolution problemOf(const hone_tensor &x, const hone_tensor &y, Row bias, int6
   return problem;
 }
 
+/// Null data where it is absent, which has rank 0 or no elements.
+Samples residualOf(const hone_tensor &residual, const hone_tensor &y) {
+  Samples samples(isAbsent(residual) ? y : residual);
+  if (isAbsent(residual))
+    samples.data = nullptr;
+  return samples;
+}
+
 template <typename Call> Convolution problemOf(const Call &call) {
   const auto &o = call.operands;
-  return problemOf(o.x, o.y, vectorOf(o.bias), call.ints.groups, call.ints);
+  double least = call.floats.least, most = call.floats.most;
+  Epilogue epilogue{vectorOf(o.bias), residualOf(o.residual, o.y),
+                    least < -static_cast<double>(__FLT_MAX__) ? -__builtin_inff() : static_cast<float>(least),
+                    most > static_cast<double>(__FLT_MAX__) ? __builtin_inff() : static_cast<float>(most)};
+  return problemOf(o.x, o.y, epilogue, call.ints.groups, call.ints);
 }
 
 void convolveByPanels(const Convolution &problem, const WeightPanels &weights) {
@@ -123,7 +136,10 @@ void run(const kernels::Call<kernels::PackedConvolution, kernels::Dense> &call) 
 
 void run(const kernels::Call<kernels::Pool, kernels::NoWeight> &call) {
   const auto &o = call.operands;
-  Convolution problem = problemOf(o.x, o.y, {nullptr, 0}, larger(o.x.sizes[1], 1), call.ints);
+  Samples none(o.y);
+  none.data = nullptr;
+  Epilogue epilogue{{nullptr, 0}, none, -__builtin_inff(), __builtin_inff()};
+  Convolution problem = problemOf(o.x, o.y, epilogue, larger(o.x.sizes[1], 1), call.ints);
   if (!isEmpty(problem))
     call.ints.isSum ? pool<SumOfElements>(problem) : pool<GreatestElement>(problem);
 }

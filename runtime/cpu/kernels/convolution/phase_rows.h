@@ -37,14 +37,6 @@ inline void fillZeros(float *to, int64_t count) {
   forVectors(count, [=](int64_t i, auto zeros) { __builtin_memcpy(to + i, &zeros, sizeof zeros); });
 }
 
-/// `to[i] = from[i] + addend`
-inline void copyAdding(const float *from, float addend, int64_t count, float *to) {
-  forVectors(count, [=](int64_t i, auto kind) {
-    auto elements = loadAs<decltype(kind)>(from + i) + addend;
-    __builtin_memcpy(to + i, &elements, sizeof elements);
-  });
-}
-
 class PhaseRows {
 public:
   explicit PhaseRows(const Convolution &problem)

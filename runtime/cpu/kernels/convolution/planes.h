@@ -172,18 +172,28 @@ private:
 
   /// What is an element of y, of the positions from `begin` on.
   void storeRows(int64_t sample, int64_t channel, int64_t d, int64_t begin, int64_t size, const float *sums) const {
-    const Samples &y = problem.y;
-    float *to = y.at(sample, channel) + d * y.strides[0], bias = problem.biasOf(channel);
+    const Samples &y = problem.y, &residual = problem.epilogue.residual;
+    const Epilogue &epilogue = problem.epilogue;
+    float bias = epilogue.biasOf(channel);
     int64_t columns = planes.columns;
+    bool isDense = (y.strides[2] == 1 || y.sizes[2] == 1) && (!residual.data || residual.strides[2] == 1);
     for (int64_t h = begin / columns; h * columns < begin + size; ++h) {
       int64_t first = larger(begin - h * columns, 0), end = smaller(y.sizes[2], begin + size - h * columns);
       const float *from = sums + h * columns - begin;
-      float *row = to + h * y.strides[1];
-      if (y.strides[2] == 1 || y.sizes[2] == 1)
-        copyAdding(from + first, bias, end - first, row + first);
+      float *to = y.at(sample, channel) + d * y.strides[0] + h * y.strides[1];
+      const float *added =
+          residual.data ? residual.at(sample, channel) + d * residual.strides[0] + h * residual.strides[1] : nullptr;
+      if (isDense)
+        forVectors(end - first, [&](int64_t i, auto kind) {
+          auto row = loadAs<decltype(kind)>(from + first + i) + bias;
+          if (added)
+            row += loadAs<decltype(kind)>(added + first + i);
+          row = epilogue.limit(row);
+          __builtin_memcpy(to + first + i, &row, sizeof row);
+        });
       else
         for (int64_t w = first; w < end; ++w)
-          row[w * y.strides[2]] = from[w] + bias;
+          to[w * y.strides[2]] = epilogue.limit(from[w] + bias + (added ? added[w * residual.strides[2]] : 0.0f));
     }
   }
 

@@ -54,9 +54,23 @@ struct Samples {
   }
 };
 
+/// What becomes of the sum of a position and output channel before it is stored.
+struct Epilogue {
+  Row bias;         // of output channels, or absent
+  Samples residual; // of y's shape; its data is null where there is none
+  float least, most;
+
+  float biasOf(int64_t channel) const { return bias.data ? bias[channel] : 0.0f; }
+  /// NaN stays.
+  template <typename Values> Values limit(Values values) const {
+    values = values < least ? (Values)least : values;
+    return values > most ? (Values)most : values;
+  }
+};
+
 struct Convolution {
   Samples x, y;
-  Row bias;                               // of output channels, or absent
+  Epilogue epilogue;
   int64_t batch, groups, inputs, outputs; // channels of a group
   int64_t kernel[kSpatialAxes], strides[kSpatialAxes], dilations[kSpatialAxes], low[kSpatialAxes];
 
@@ -71,7 +85,6 @@ struct Convolution {
     int64_t before = first < 0 ? (-first + strides[axis] - 1) / strides[axis] * strides[axis] : 0;
     return first + before <= last && first + before < x.sizes[axis];
   }
-  float biasOf(int64_t channel) const { return bias.data ? bias[channel] : 0.0f; }
   /// Elements of x and of its padding along an axis that the windows reach over.
   int64_t reach(int axis) const {
     return (y.sizes[axis] - 1) * strides[axis] + (kernel[axis] - 1) * dilations[axis] + 1;
@@ -88,11 +101,12 @@ struct Convolution {
     for (int axis = 0; axis < kSpatialAxes; ++axis)
       if (kernel[axis] != 1 || strides[axis] != 1 || low[axis] != 0 || x.sizes[axis] != y.sizes[axis])
         return;
-    if (!x.isDense() || !y.isDense())
+    if (!x.isDense() || !y.isDense() || (epilogue.residual.data && !epilogue.residual.isDense()))
       return;
     int64_t all = y.positions();
     x.mergeRows(all);
     y.mergeRows(all);
+    epilogue.residual.mergeRows(all);
   }
   /// Whether so much is computed that a second thread pays.
   bool pays() const { return y.positions() * groups * outputs * steps() > (int64_t(1) << 17); }
@@ -106,15 +120,17 @@ struct Step {
 /// Writes the steps of a group, but for those that read nothing but padding; returns how many there are. `placeOf(c, d, h, w)` is where
 /// the element of input channel c lies that is d, h and w after the window's first in the padded x.
 template <typename Place> int64_t listSteps(const Convolution &problem, Step *steps, const Place &placeOf) {
-  int64_t count = 0, weight = 0;
+  int64_t taps = 0, weight = 0, channel = placeOf(1, 0, 0, 0) - placeOf(0, 0, 0, 0);
   const int64_t (&kernel)[kSpatialAxes] = problem.kernel, (&dilations)[kSpatialAxes] = problem.dilations;
-  for (int64_t c = 0; c < problem.inputs; ++c)
-    for (int64_t d = 0; d < kernel[0]; ++d)
-      for (int64_t h = 0; h < kernel[1]; ++h)
-        for (int64_t w = 0; w < kernel[2]; ++w, ++weight)
-          if (problem.readsX(0, d) && problem.readsX(1, h) && problem.readsX(2, w))
-            steps[count++] = {placeOf(c, d * dilations[0], h * dilations[1], w * dilations[2]), weight};
-  return count;
+  for (int64_t d = 0; d < kernel[0]; ++d)
+    for (int64_t h = 0; h < kernel[1]; ++h)
+      for (int64_t w = 0; w < kernel[2]; ++w, ++weight)
+        if (problem.readsX(0, d) && problem.readsX(1, h) && problem.readsX(2, w))
+          steps[taps++] = {placeOf(0, d * dilations[0], h * dilations[1], w * dilations[2]), weight};
+  for (int64_t c = 1; c < problem.inputs; ++c)
+    for (int64_t tap = 0; tap < taps; ++tap)
+      steps[c * taps + tap] = {steps[tap].input + c * channel, steps[tap].weight + c * problem.taps()};
+  return problem.inputs * taps;
 }
 
 } // namespace
