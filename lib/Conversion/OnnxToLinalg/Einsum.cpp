@@ -5,6 +5,8 @@
 
 #include "Loops.h"
 
+#include "hone/Dialect/Onnx/EinsumEquation.h"
+
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -13,9 +15,7 @@ namespace hone::lowering {
 
 namespace {
 
-/// A label of the equation: a letter, or kEllipsis + how many dimensions of the ellipsis follow it.
-using Label = int;
-constexpr Label kEllipsis = 256;
+using Label = onnxir::EinsumEquation::Label;
 
 /// A tensor and the label of each of its dimensions, all different.
 struct Term {
@@ -29,10 +29,8 @@ public:
   LogicalResult lower();
 
 private:
-  FailureOr<SmallVector<Label>> parse(StringRef text, std::optional<int64_t> rank);
   LogicalResult parseEquation();
   LogicalResult recordSizes();
-  void chooseOutput();
   AffineMap getMap(const Term &term, ArrayRef<Label> loops);
   Term sumAlone(const Term &term, ArrayRef<Label> kept);
   Term multiply(const Term &lhs, const Term &rhs, ArrayRef<Label> kept);
@@ -40,65 +38,23 @@ private:
 
   Node &node;
   SmallVector<Term> terms;
-  std::optional<SmallVector<Label>> output;
+  SmallVector<Label> output;
   llvm::MapVector<Label, Size> sizes;
-  int64_t ellipsisRank = 0;
 };
 
 } // namespace
 
-/// The labels of one term; `rank` says how many dimensions an ellipsis stands for (in the output: as many as anywhere).
-FailureOr<SmallVector<Label>> Einsum::parse(StringRef text, std::optional<int64_t> rank) {
-  std::string packed;
-  for (char c : text)
-    if (c != ' ')
-      packed += c;
-  StringRef rest = packed;
-  size_t dots = rest.find("...");
-  int64_t letters = dots == StringRef::npos ? rest.size() : rest.size() - 3;
-  int64_t hidden = dots == StringRef::npos ? 0 : rank ? *rank - letters : ellipsisRank;
-  if (hidden < 0 || (rank && letters + hidden != *rank)) {
-    node.fail() << "expected the term '" << text << "' of the equation to have " << *rank << " labels, but got "
-                << letters;
-    return failure();
-  }
-  ellipsisRank = std::max(ellipsisRank, hidden);
-  SmallVector<Label> labels;
-  for (size_t i = 0; i < rest.size(); ++i) {
-    if (i == dots) { // the last dimension of every ellipsis has the same label
-      for (int64_t d = hidden; d > 0; --d)
-        labels.push_back(kEllipsis + d);
-      i += 2;
-    } else if (llvm::isAlpha(rest[i])) {
-      labels.push_back(rest[i]);
-    } else {
-      node.fail() << "expected the equation to have letters, commas, '...' and '->', but got '" << rest.substr(i, 1)
-                  << "'";
-      return failure();
-    }
-  }
-  return labels;
-}
-
 LogicalResult Einsum::parseEquation() {
-  StringRef equation = node.string("equation");
-  auto [inputs, result] = equation.split("->");
-  SmallVector<StringRef> texts;
-  inputs.split(texts, ',');
-  if (texts.size() != node.inputs())
-    return node.fail() << "expected the equation to have " << node.inputs() << " terms, but got " << texts.size();
-  for (auto [i, text] : llvm::enumerate(texts)) {
-    auto labels = parse(text, node.rank(i));
-    if (failed(labels))
-      return failure();
-    terms.push_back({node.in(i), *labels});
-  }
-  if (equation.contains("->")) {
-    auto labels = parse(result, std::nullopt);
-    if (failed(labels))
-      return failure();
-    output = *labels;
-  }
+  SmallVector<int64_t> ranks;
+  for (unsigned i = 0; i < node.inputs(); ++i)
+    ranks.push_back(node.rank(i));
+  std::string reason;
+  auto equation = onnxir::EinsumEquation::parse(node.string("equation"), ranks, reason);
+  if (!equation)
+    return node.fail() << reason;
+  for (auto [i, labels] : llvm::enumerate(equation->terms))
+    terms.push_back({node.in(i), labels});
+  output = equation->output;
   return success();
 }
 
@@ -114,29 +70,7 @@ LogicalResult Einsum::recordSizes() {
                failed(requireEqual(node, it->second, size, "dimensions of one label")))
         return failure();
     }
-  if (output)
-    for (Label label : *output)
-      if (!sizes.contains(label) || llvm::count(*output, label) != 1)
-        return node.fail() << "expected each label of the result to be in a term, and once in the result";
   return success();
-}
-
-/// Without "->": the ellipsis, then the labels that occur once, in alphabetic order.
-void Einsum::chooseOutput() {
-  if (output)
-    return;
-  llvm::MapVector<Label, unsigned> uses;
-  for (const Term &term : terms)
-    for (Label label : term.labels)
-      ++uses[label];
-  output.emplace();
-  for (auto [label, count] : uses)
-    if (count == 1 || label >= kEllipsis)
-      output->push_back(label);
-  llvm::sort(*output, [](Label a, Label b) {
-    bool hiddenA = a >= kEllipsis, hiddenB = b >= kEllipsis;
-    return hiddenA != hiddenB ? hiddenA : hiddenA ? a > b : a < b;
-  });
 }
 
 SmallVector<Size> Einsum::getSizes(ArrayRef<Label> labels) {
@@ -191,12 +125,11 @@ Term Einsum::multiply(const Term &lhs, const Term &rhs, ArrayRef<Label> kept) {
 LogicalResult Einsum::lower() {
   if (failed(parseEquation()) || failed(recordSizes()))
     return failure();
-  chooseOutput();
   Term result = terms.front();
   if (terms.size() == 1)
-    result = sumAlone(result, *output);
+    result = sumAlone(result, output);
   for (size_t i = 1; i < terms.size(); ++i) {
-    SmallVector<Label> later(*output), kept;
+    SmallVector<Label> later(output), kept;
     for (size_t k = i + 1; k < terms.size(); ++k)
       llvm::append_range(later, terms[k].labels);
     SmallVector<Label> both(result.labels);
@@ -204,7 +137,7 @@ LogicalResult Einsum::lower() {
     for (Label label : both)
       if (llvm::is_contained(later, label) && !llvm::is_contained(kept, label))
         kept.push_back(label);
-    result = multiply(result, terms[i], i + 1 == terms.size() ? ArrayRef<Label>(*output) : ArrayRef<Label>(kept));
+    result = multiply(result, terms[i], i + 1 == terms.size() ? ArrayRef<Label>(output) : ArrayRef<Label>(kept));
   }
   node.set(0, result.tensor);
   return success();
