@@ -27,13 +27,17 @@ private:
   // ElementExpression.cpp: leaves and element-wise operators.
   const Expression *evaluateOther();
   std::optional<Polynomial> getIndexedSize();
-  const Expression *constant(mlir::DenseElementsAttr elements);
   const Expression *elementwise(llvm::StringRef name);
   const Expression *integerArithmetic(llvm::StringRef name, const Polynomial &a, const Polynomial &b);
   const Expression *selectInteger(const Expression *condition, const Expression *a, const Expression *b);
   const Expression *broadcastOperand(unsigned index);
   bool repeatsAlone(unsigned index, size_t dim, size_t rank);
   const Expression *cast();
+
+  // ElementConstant.cpp: constants and parameters.
+  const Expression *constant(mlir::Attribute elements);
+  const Expression *param();
+  const Expression *diagonals(mlir::Attribute elements, mlir::RankedTensorType type);
 
   // ElementMovement.cpp: operators that move elements.
   const Expression *constantNode();
@@ -57,6 +61,7 @@ private:
   const Expression *oneHot();
   const Expression *cumSum();
   const Expression *reduce();
+  const Expression *product();
 
   mlir::Value in(unsigned index) { return getOperand(op, index); }
   std::optional<llvm::SmallVector<int64_t>> constants(llvm::StringRef attribute, unsigned index);

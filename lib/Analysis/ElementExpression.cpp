@@ -124,39 +124,12 @@ std::optional<Polynomial> ElementEvaluator::getIndexedSize() {
   return (*shape)[*axis];
 }
 
-static const Expression *toExpression(Attribute attr, Expressions &e) {
-  if (auto real = dyn_cast<FloatAttr>(attr))
-    return e.real(real.getValueAsDouble());
-  auto integer = dyn_cast<IntegerAttr>(attr);
-  if (!integer)
-    return nullptr;
-  if (integer.getType().isInteger(1))
-    return e.flag(integer.getValue().getBoolValue());
-  if (integer.getType().isUnsignedInteger())
-    return e.integer(static_cast<int64_t>(integer.getValue().getZExtValue()));
-  return e.integer(integer.getValue().getSExtValue());
-}
-
-const Expression *ElementEvaluator::constant(DenseElementsAttr elements) {
-  if (!elements || elements.empty() || !elements.getElementType().isIntOrFloat())
-    return nullptr;
-  if (elements.isSplat())
-    return toExpression(elements.getSplatValue<Attribute>(), e);
-  auto shape = elements.getType().getShape();
-  int64_t position = 0;
-  for (auto [index, size] : llvm::zip_equal(indices, shape)) {
-    auto known = index.getConstant();
-    if (!known || *known < 0 || *known >= size)
-      return nullptr;
-    position = position * size + *known;
-  }
-  return toExpression(elements.getValues<Attribute>()[position], e);
-}
-
 /// The few operations of other dialects that carry sizes into tensors.
 const Expression *ElementEvaluator::evaluateOther() {
   if (auto cast = dyn_cast<tensor::CastOp>(op))
     return analysis.getElement(cast.getSource(), indices);
+  if (isa<GetParamOp>(op))
+    return param();
   auto elements = dyn_cast<tensor::FromElementsOp>(op);
   if (!elements || elements.getElements().size() != 1)
     return nullptr;
@@ -292,6 +265,10 @@ const Expression *ElementEvaluator::selectInteger(const Expression *condition, c
     return a;
   if (condition->kind == ExpressionKind::False || a == b)
     return b;
+  if (a == e.integer(1) && b == e.integer(0))
+    return e.integer(e.toInteger(condition));
+  if (a == e.integer(0) && b == e.integer(1))
+    return e.integer(e.toInteger(e.negate(condition)));
   bool nonNegative = e.isNonNegative(e.toInteger(a)) && e.isNonNegative(e.toInteger(b));
   return e.integer(e.atomOf(e.select(condition, a, b), nonNegative));
 }
@@ -382,7 +359,8 @@ const Expression *ElementEvaluator::evaluate() {
                                               {"OneHot", &ElementEvaluator::oneHot},
                                               {"CumSum", &ElementEvaluator::cumSum},
                                               {"ReduceSum", &ElementEvaluator::reduce},
-                                              {"ReduceMax", &ElementEvaluator::reduce}};
+                                              {"ReduceMax", &ElementEvaluator::reduce},
+                                              {"ReduceProd", &ElementEvaluator::product}};
   auto it = rules.find(name);
   return it == rules.end() ? nullptr : (this->*it->second)();
 }

@@ -27,8 +27,8 @@ std::optional<Polynomial> ElementEvaluator::wrap(const Polynomial &index, const 
 
 const Expression *ElementEvaluator::constantNode() {
   Attribute attr = op->getAttr("value");
-  if (auto elements = dyn_cast_or_null<DenseElementsAttr>(attr))
-    return constant(elements);
+  if (isa_and_nonnull<DenseElementsAttr, DenseResourceElementsAttr>(attr))
+    return constant(attr);
   if (auto integer = op->getAttrOfType<IntegerAttr>("value_int"))
     return e.integer(integer.getInt());
   if (auto real = op->getAttrOfType<FloatAttr>("value_float"))
@@ -418,6 +418,20 @@ const Expression *ElementEvaluator::reduce() {
   return e.call(onnxir::getOpType(op),
                 {element->isFlag() || element->kind == ExpressionKind::Integer ? element : e.toReal(element),
                  e.integer((*shape)[*axis])});
+}
+
+/// The product of all elements of a list of integers: of sizes, where dimensions are merged.
+const Expression *ElementEvaluator::product() {
+  auto factors = analysis.getContents(op->getOperand(0));
+  auto axes = constants("axes", 1);
+  bool isAll = axes ? axes->size() == 1 : !in(1) && getInteger(op, "noop_with_empty_axes", 0) == 0;
+  constexpr size_t kMaxFactors = 8;
+  if (!factors || !isAll || factors->size() > kMaxFactors)
+    return nullptr;
+  Polynomial all(1);
+  for (const Polynomial &factor : *factors)
+    all = all * factor;
+  return e.integer(all);
 }
 
 } // namespace hone::analysis

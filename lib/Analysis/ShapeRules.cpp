@@ -7,6 +7,7 @@
 
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Dialect/Onnx/EinsumEquation.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "llvm/ADT/StringSet.h"
@@ -57,6 +58,34 @@ OptionalShape ShapeRules::matmul(bool transposeA, bool transposeB) {
   OptionalShape shape = broadcast({Shape(ArrayRef(*a).drop_back(2)), Shape(ArrayRef(*b).drop_back(2))});
   shape->push_back((*a)[a->size() - (transposeA ? 1 : 2)]);
   shape->push_back((*b)[b->size() - (transposeB ? 2 : 1)]);
+  return shape;
+}
+
+/// Each label of the result has the size that it has in an operand; of one that is 1 in some, that of the others.
+OptionalShape ShapeRules::einsum() {
+  SmallVector<Shape> inputs;
+  SmallVector<int64_t> ranks;
+  for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+    OptionalShape input = in(i);
+    if (!input)
+      return std::nullopt;
+    ranks.push_back(input->size());
+    inputs.push_back(*input);
+  }
+  auto text = op->getAttrOfType<StringAttr>("equation");
+  std::string reason;
+  auto equation = text ? onnxir::EinsumEquation::parse(text, ranks, reason) : std::nullopt;
+  if (!equation)
+    return std::nullopt;
+  Shape shape;
+  for (onnxir::EinsumEquation::Label label : equation->output) {
+    SmallVector<Shape> sizes;
+    for (auto [term, input] : llvm::zip_equal(equation->terms, inputs))
+      for (auto [other, size] : llvm::zip_equal(term, input))
+        if (other == label)
+          sizes.push_back({size});
+    shape.push_back(broadcast(sizes)->front());
+  }
   return shape;
 }
 
@@ -313,7 +342,8 @@ OptionalShape ShapeRules::compute() {
       {"Transpose", &ShapeRules::transpose}, {"GatherND", &ShapeRules::gatherNd},
       {"Flatten", &ShapeRules::flatten},     {"Attention", &ShapeRules::attention},
       {"Tile", &ShapeRules::tile},           {"LinearAttention", &ShapeRules::linearAttention},
-      {"TopK", &ShapeRules::topK},           {"OneHot", &ShapeRules::oneHot}};
+      {"TopK", &ShapeRules::topK},           {"OneHot", &ShapeRules::oneHot},
+      {"Einsum", &ShapeRules::einsum}};
   if (auto it = rules.find(name); it != rules.end())
     return (this->*it->second)();
   if (name == "MatMul" || name == "MatMulInteger")

@@ -52,6 +52,7 @@ private:
   OptionalShape range();
   OptionalShape unsqueeze();
   OptionalShape squeeze();
+  OptionalShape einsum();
   OptionalShape reduce();
   OptionalShape split();
   OptionalShape transpose();

@@ -24,6 +24,14 @@ inline constexpr llvm::StringLiteral kHeldLengthName = "hone.kv_length";
 /// Stands for the dimension that a reduction goes over, where an index variable is asked for by axis.
 inline constexpr unsigned kReducedAxis = 1000;
 
+/// A matrix that has one value where `first <= row - column < end`, and another one elsewhere; without an end, up to the last
+/// diagonal.
+struct Diagonals {
+  int64_t first = 0;
+  std::optional<int64_t> end;
+  mlir::Attribute inside, outside;
+};
+
 class SymbolicAnalysis {
 public:
   explicit SymbolicAnalysis(mlir::func::FuncOp function);
@@ -66,6 +74,7 @@ private:
   mlir::func::FuncOp function;
   llvm::DenseMap<mlir::Value, std::optional<Shape>> shapes;
   llvm::DenseMap<std::pair<mlir::Value, unsigned>, Atom> unknownSizes;
+  llvm::DenseMap<mlir::Attribute, std::optional<Diagonals>> diagonals; // of constants
   unsigned depth = 0;
 };
 

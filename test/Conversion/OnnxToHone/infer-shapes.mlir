@@ -50,3 +50,19 @@ func.func @branches(%x: tensor<1x8xf32>, %size: tensor<1xi64>, %flag: tensor<i1>
   }) {onnx.regions = ["then_branch", "else_branch"]} : (tensor<i1>) -> tensor<*xf32>
   return %r : tensor<*xf32>
 }
+
+// Each label of the result has a size of an operand; dimensions are merged by the product of their sizes.
+// CHECK-LABEL: @labels(
+// CHECK: "onnx.Einsum"{{.*}} -> tensor<?x4x7x8xf32>
+// CHECK: "onnx.Reshape"{{.*}} -> tensor<?x224xf32>
+func.func @labels(%x: tensor<?x7x6xf32>, %w: tensor<6x4x8xf32>) -> tensor<*xf32> {
+  %e = "onnx.Einsum"(%x, %w) {equation = "bsd,dhe->bhse"} : (tensor<?x7x6xf32>, tensor<6x4x8xf32>) -> tensor<*xf32>
+  %shape = "onnx.Shape"(%e) : (tensor<*xf32>) -> tensor<4xi64>
+  %inner = "onnx.Constant"() {value = dense<[1, 2, 3]> : tensor<3xi64>} : () -> tensor<3xi64>
+  %some = "onnx.Constant"() {value = dense<-1> : tensor<1xi64>} : () -> tensor<1xi64>
+  %sizes = "onnx.Gather"(%shape, %inner) : (tensor<4xi64>, tensor<3xi64>) -> tensor<3xi64>
+  %all = "onnx.ReduceProd"(%sizes) {keepdims = 1 : i64} : (tensor<3xi64>) -> tensor<1xi64>
+  %wanted = "onnx.Concat"(%some, %all) {axis = 0 : i64} : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
+  %r = "onnx.Reshape"(%e, %wanted) : (tensor<*xf32>, tensor<2xi64>) -> tensor<*xf32>
+  return %r : tensor<*xf32>
+}

@@ -70,3 +70,38 @@ func.func @no_pattern(%q: tensor<1x4x8x16xf32>, %k: tensor<1x4x8x16xf32>, %v: te
   %o = "onnx.Attention"(%q, %k, %v, %mask) : (tensor<1x4x8x16xf32>, tensor<1x4x8x16xf32>, tensor<1x4x8x16xf32>, tensor<1x1x1x8xi1>) -> tensor<1x4x8x16xf32>
   return %o : tensor<1x4x8x16xf32>
 }
+
+// -----
+
+// Masks of a fixed length: a band of diagonals up to the query's own is a window, in whatever numbers; other bands and other
+// matrices are no pattern.
+// CHECK-LABEL: @constant
+// CHECK: hone.attention %{{.*}} pattern(#hone.sliding<window = 2>) scale(1.000000e+00) :
+// CHECK: hone.attention %{{.*}} pattern(#hone.causal) scale(1.000000e+00) :
+// CHECK: hone.attention %{{.*}} pattern(#hone.full) {{.*}}bias(
+// CHECK: hone.attention %{{.*}} pattern(#hone.full) {{.*}}bias(
+hone.param @lower : tensor<1x1x4x4xui8> = dense<[[[[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]]]]> : tensor<1x1x4x4xui8>
+func.func @constant(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x4x8xf32>, %v: tensor<1x2x4x8xf32>)
+    -> (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>) {
+  %inf = "onnx.Constant"() {value = dense<0xFF800000> : tensor<f32>} : () -> tensor<f32>
+  %window = "onnx.Constant"() {value = dense<[[0.0, 0xFF800000, 0xFF800000, 0xFF800000], [0.0, 0.0, 0xFF800000, 0xFF800000], [0xFF800000, 0.0, 0.0, 0xFF800000], [0xFF800000, 0xFF800000, 0.0, 0.0]]> : tensor<4x4xf32>} : () -> tensor<4x4xf32>
+  %around = "onnx.Constant"() {value = dense<[[true, true, false, false], [true, true, true, false], [false, true, true, true], [false, false, true, true]]> : tensor<4x4xi1>} : () -> tensor<4x4xi1>
+  %hole = "onnx.Constant"() {value = dense<[[true, false, false, false], [true, true, false, false], [true, true, true, false], [true, false, true, true]]> : tensor<4x4xi1>} : () -> tensor<4x4xi1>
+  %bytes = hone.get_param @lower : tensor<1x1x4x4xui8>
+  %lower = "onnx.Cast"(%bytes) {to = 9 : i64} : (tensor<1x1x4x4xui8>) -> tensor<1x1x4x4xi1>
+  %kt = "onnx.Transpose"(%k) {perm = array<i64: 0, 1, 3, 2>} : (tensor<1x2x4x8xf32>) -> tensor<1x2x8x4xf32>
+  %l = "onnx.MatMul"(%q, %kt) : (tensor<1x2x4x8xf32>, tensor<1x2x8x4xf32>) -> tensor<1x2x4x4xf32>
+  %l0 = "onnx.Add"(%l, %window) : (tensor<1x2x4x4xf32>, tensor<4x4xf32>) -> tensor<1x2x4x4xf32>
+  %w0 = "onnx.Softmax"(%l0) {axis = -1 : i64} : (tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>
+  %o0 = "onnx.MatMul"(%w0, %v) : (tensor<1x2x4x4xf32>, tensor<1x2x4x8xf32>) -> tensor<1x2x4x8xf32>
+  %l1 = "onnx.Where"(%lower, %l, %inf) : (tensor<1x1x4x4xi1>, tensor<1x2x4x4xf32>, tensor<f32>) -> tensor<1x2x4x4xf32>
+  %w1 = "onnx.Softmax"(%l1) {axis = -1 : i64} : (tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>
+  %o1 = "onnx.MatMul"(%w1, %v) : (tensor<1x2x4x4xf32>, tensor<1x2x4x8xf32>) -> tensor<1x2x4x8xf32>
+  %l2 = "onnx.Where"(%around, %l, %inf) : (tensor<4x4xi1>, tensor<1x2x4x4xf32>, tensor<f32>) -> tensor<1x2x4x4xf32>
+  %w2 = "onnx.Softmax"(%l2) {axis = -1 : i64} : (tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>
+  %o2 = "onnx.MatMul"(%w2, %v) : (tensor<1x2x4x4xf32>, tensor<1x2x4x8xf32>) -> tensor<1x2x4x8xf32>
+  %l3 = "onnx.Where"(%hole, %l, %inf) : (tensor<4x4xi1>, tensor<1x2x4x4xf32>, tensor<f32>) -> tensor<1x2x4x4xf32>
+  %w3 = "onnx.Softmax"(%l3) {axis = -1 : i64} : (tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>
+  %o3 = "onnx.MatMul"(%w3, %v) : (tensor<1x2x4x4xf32>, tensor<1x2x4x8xf32>) -> tensor<1x2x4x8xf32>
+  return %o0, %o1, %o2, %o3 : tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>
+}
