@@ -368,6 +368,28 @@ def RestoreRoundings : RaisingPass<"hone-restore-roundings"> {
                     Statistic<"numDropped", "num-roundings-dropped", "Number of roundings inside of recognised blocks">];
 }
 
+def ExpandEinsum : RaisingPass<"hone-expand-einsum"> {
+  let summary = "Write Einsum as products of matrices";
+  let description = [{
+    Einsum of two or more operands becomes MatMul from left to right, with transpositions and reshapes around it, so that linear layers and
+    attention are recognised in it as in any other model. A weight becomes the right operand with its dimensions merged into a matrix; a
+    bias that has the dimensions of its columns is added before they are taken apart again.
+
+    A node stays, for its lowering, where it takes a diagonal, sums a dimension of one operand alone or nothing, where a dimension of 1
+    is repeated, or where dimensions of unknown size would have to be merged.
+  }];
+  let statistics = [Statistic<"numExpanded", "num-einsums-expanded", "Number of nodes replaced">];
+}
+
+def ArrangeParams : RaisingPass<"hone-arrange-params"> {
+  let summary = "Keep weights in the form of the matrix or row that they are used in";
+  let description = [{
+    A weight that every reader reshapes to the same matrix or row is kept so: its bytes stay where they are. Where all transpose it
+    before, they are moved once, here. One that is also read otherwise stays.
+  }];
+  let statistics = [Statistic<"numArranged", "num-parameters-arranged", "Number of parameters and constants in another form">];
+}
+
 def ExpandFlexAttention : RaisingPass<"hone-expand-flex-attention"> {
   let summary = "Write FlexAttention as the products and the softmax that it is made of";
   let description = [{

@@ -20,6 +20,8 @@ void buildRaisingPipeline(mlir::OpPassManager &manager, const RaisingOptions &op
   manager.addPass(createDequantizeMovements());
   manager.addPass(createFoldDequantized());
   manager.addPass(createMergeCopies());
+  manager.addPass(createExpandEinsum());
+  manager.addPass(createArrangeParams());
   manager.addPass(createExpandFlexAttention());
   manager.addPass(createExpandMultiHeadAttention());
   // First: @forward may be made of a branch whose shapes are known only then. The masks of @forward are computed from the
