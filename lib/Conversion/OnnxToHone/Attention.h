@@ -40,8 +40,9 @@ struct Mask {
 
 /// Logits, from their product up to the softmax.
 struct Logits {
-  Value query, key;            // operands of the product
-  bool isKeyTransposed = true; // the product reads key as [.., D, keys]
+  Value query, key;               // operands of the product
+  bool isQueryTransposed = false; // the product reads query as [.., D, queries]
+  bool isKeyTransposed = true;    // the product reads key as [.., D, keys]
   double scale = 1;
   std::optional<double> softcap;
   SmallVector<Mask> masks;
@@ -65,6 +66,24 @@ bool cutsSinksOff(Operation *op, const LogitSpace &space, SymbolicAnalysis &anal
 
 /// The sinks `[heads]` of f32.
 Value buildSinks(Value perHead, int64_t heads, OpBuilder &b, Location loc);
+
+/// What a query that sees no key gives in the source program: 0; 0 where its weights came out as NaN; or whatever its
+/// softmax gives.
+enum class EmptyRow { Zero, ZeroIfNaN, AsComputed };
+
+/// What becomes of the probabilities.
+struct ProbabilityUse {
+  Operation *product = nullptr; // the probabilities are its left operand
+  /// Indices of the product's leading dimensions.
+  SmallVector<Polynomial> leading;
+  EmptyRow emptyRow = EmptyRow::AsComputed;
+  /// What hides keys after the softmax, the others being divided by their sum again.
+  std::optional<Mask> mask;
+};
+
+/// Follows the probabilities of the space, and none of their other uses, to the product with the values.
+std::optional<ProbabilityUse> matchProbabilities(Value probabilities, const LogitSpace &space,
+                                                 SymbolicAnalysis &analysis);
 
 /// A tensor [B, heads, rows, size] whose elements are those that a product reads, times `factor`.
 struct HeadRows {
@@ -96,10 +115,6 @@ struct MaskMeaning {
   /// Why a bias stayed, for the remark.
   std::string note;
 };
-
-/// What a query that sees no key gives in the source program: 0; 0 where its weights came out as NaN; or whatever its
-/// softmax gives.
-enum class EmptyRow { Zero, ZeroIfNaN, AsComputed };
 
 /// Understands `masks`. Biases that must be built are built with `b`. Fails with a reason, before anything was built.
 FailureOr<MaskMeaning> readMasks(ArrayRef<Mask> masks, const LogitSpace &space, EmptyRow emptyRow,

@@ -32,6 +32,11 @@ static Operation *getProduct(Value value) {
   return plain ? fused : nullptr;
 }
 
+/// Whether the elements of `op` are those of its first operand in other places.
+static bool isMove(Operation *op) {
+  return isOp(op, "Reshape") || isOp(op, "Squeeze") || isOp(op, "Unsqueeze") || isOp(op, "Transpose");
+}
+
 /// Whether the value is made of one product by what stands between a product and a softmax.
 static bool leadsToProduct(Value value, unsigned depth = 0) {
   constexpr unsigned kMaxSteps = 16;
@@ -44,7 +49,7 @@ static bool leadsToProduct(Value value, unsigned depth = 0) {
   if (isOp(op, "Add") || isOp(op, "Where") || isOp(op, "Mul") || isOp(op, "Div"))
     return llvm::any_of(op->getOperands(),
                         [&](Value operand) { return isFloat(operand) && leadsToProduct(operand, depth + 1); });
-  return (isOp(op, "Tanh") || isOp(op, "Reshape")) && leadsToProduct(op->getOperand(0), depth + 1);
+  return (isOp(op, "Tanh") || isMove(op)) && leadsToProduct(op->getOperand(0), depth + 1);
 }
 
 namespace {
@@ -52,7 +57,7 @@ namespace {
 class LogitWalk {
 public:
   LogitWalk(const LogitSpace &space, SymbolicAnalysis &analysis, StringRef &reason)
-      : analysis(analysis), reason(reason), shape(space.shape()), indices(space.indices()) {}
+      : space(space), analysis(analysis), reason(reason), shape(space.shape()), indices(space.indices()) {}
 
   FailureOr<Logits> run(Value value);
 
@@ -61,13 +66,16 @@ private:
   FailureOr<Value> stepAdd(Operation *op);
   FailureOr<Value> stepWhere(Operation *op);
   FailureOr<Value> stepScale(Operation *op);
-  FailureOr<Value> stepReshape(Operation *op);
+  FailureOr<Value> stepMove(Operation *op);
+  Value skipFlags(Value product, const Mask &mask);
+  LogicalResult setOperands(Operation *product);
   LogicalResult addMask(Mask mask);
   LogicalResult refuse(StringRef why) {
     reason = why;
     return failure();
   }
 
+  const LogitSpace &space;
   SymbolicAnalysis &analysis;
   StringRef &reason;
   SmallVector<Polynomial> shape, indices;
@@ -93,7 +101,23 @@ FailureOr<Value> LogitWalk::stepAdd(Operation *op) {
   mask.value = op->getOperand(first ? 1 : 0);
   if (failed(addMask(mask)))
     return failure();
-  return op->getOperand(first ? 0 : 1);
+  return skipFlags(op->getOperand(first ? 0 : 1), logits.masks.back());
+}
+
+/// A selection as arithmetic: the logits times 1 or 0, plus 0 or what takes their place. The mask alone says as much.
+Value LogitWalk::skipFlags(Value product, const Mask &mask) {
+  Operation *times = getDefiningOp(skipCasts(product), "Mul");
+  auto visibility = times ? getVisibility(mask, analysis) : std::nullopt;
+  if (!visibility)
+    return product;
+  for (unsigned side : {0u, 1u}) {
+    const Expression *flag = analysis.getBroadcastElement(times->getOperand(side), shape, indices);
+    bool isSame = flag && flag->kind == ExpressionKind::Select && flag->operands[0] == visibility->predicate &&
+                  flag->operands[1]->isReal(1) && flag->operands[2]->isReal(0);
+    if (isSame)
+      return times->getOperand(1 - side);
+  }
+  return product;
 }
 
 FailureOr<Value> LogitWalk::stepWhere(Operation *op) {
@@ -119,11 +143,19 @@ FailureOr<Value> LogitWalk::stepScale(Operation *op) {
   return scaled->operand;
 }
 
-FailureOr<Value> LogitWalk::stepReshape(Operation *op) {
+FailureOr<Value> LogitWalk::stepMove(Operation *op) {
   auto from = analysis.getShape(op->getOperand(0)), to = analysis.getShape(op->getResult(0));
-  auto mapped = from && to && to->size() == indices.size() ? analysis.mapReshape(*from, *to, indices) : std::nullopt;
-  if (!mapped)
-    return refuse("the logits are reshaped in a way that is not understood");
+  std::optional<SmallVector<Polynomial>> mapped;
+  auto permutation = getIntegers(op, "perm");
+  if (isOp(op, "Transpose") && permutation && permutation->size() == indices.size()) {
+    mapped.emplace(indices.size());
+    for (auto [dim, source] : llvm::enumerate(*permutation))
+      (*mapped)[source] = indices[dim];
+  } else if (!isOp(op, "Transpose") && from && to && to->size() == indices.size()) {
+    mapped = analysis.mapReshape(*from, *to, indices);
+  }
+  if (!from || !mapped)
+    return refuse("the logits are moved in a way that is not understood");
   shape = *from;
   indices = *mapped;
   return op->getOperand(0);
@@ -136,8 +168,8 @@ FailureOr<Value> LogitWalk::step(Operation *op) {
     return stepWhere(op);
   if (isOp(op, "Mul") || isOp(op, "Div"))
     return stepScale(op);
-  if (isOp(op, "Reshape"))
-    return stepReshape(op);
+  if (isMove(op))
+    return stepMove(op);
   if (!isOp(op, "Tanh") || logits.softcap)
     return refuse("the logits are made by an operator that is not understood");
   logits.softcap = outer;
@@ -156,16 +188,30 @@ FailureOr<Logits> LogitWalk::run(Value value) {
       return failure();
     value = skipCasts(*next);
   }
-  bool isFused = isOp(product, "FusedMatMul", kMicrosoft);
-  logits.query = product->getOperand(0);
-  logits.key = product->getOperand(1);
-  logits.isKeyTransposed = !isFused || getInteger(product, "transB", 0) == 0;
-  logits.scale = outer * (isFused ? getReal(product, "alpha", 1) : 1);
-  logits.leading.assign(indices.begin(), indices.end() - 2);
+  if (failed(setOperands(product)))
+    return failure();
   // softcap * tanh(scale * product / softcap): what is inside the tanh has the cap divided out.
   if (logits.softcap)
     logits.scale *= *logits.softcap;
   return logits;
+}
+
+/// Which operand of the product is the query: that whose rows are queries.
+LogicalResult LogitWalk::setOperands(Operation *product) {
+  bool isFused = isOp(product, "FusedMatMul", kMicrosoft),
+       transposesRight = isFused && getInteger(product, "transB", 0) != 0;
+  size_t rank = indices.size();
+  bool isPlain = rank >= 2 && indices[rank - 2] == space.i && indices[rank - 1] == space.j;
+  bool isSwapped = !isPlain && rank >= 2 && indices[rank - 2] == space.j && indices[rank - 1] == space.i;
+  if (!isPlain && !isSwapped)
+    return refuse("its product is not that of queries and keys");
+  logits.query = product->getOperand(isSwapped ? 1 : 0);
+  logits.key = product->getOperand(isSwapped ? 0 : 1);
+  logits.isQueryTransposed = isSwapped && !transposesRight;
+  logits.isKeyTransposed = !isSwapped && !transposesRight;
+  logits.scale = outer * (isFused ? getReal(product, "alpha", 1) : 1);
+  logits.leading.assign(indices.begin(), indices.end() - 2);
+  return success();
 }
 
 FailureOr<Logits> matchLogits(Value value, const LogitSpace &space, SymbolicAnalysis &analysis, StringRef &reason) {

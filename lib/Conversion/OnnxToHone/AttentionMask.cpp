@@ -291,6 +291,7 @@ Value MaskReader::buildBias(const Mask &mask) {
         onnx.reshape(onnx.cast(value, b.getF32Type()), {-1, heads, 0}, {ShapedType::kDynamic, heads, shape[2]}), {2});
   }
   if (mask.isCondition) {
+    value = onnx.cast(value, b.getI1Type());
     auto condition = cast<RankedTensorType>(value.getType());
     Value zero = onnx.real(0), hidden = onnx.real(mask.hidden);
     value = onnx.create("Where", mask.isInverted ? ValueRange{value, hidden, zero} : ValueRange{value, zero, hidden},

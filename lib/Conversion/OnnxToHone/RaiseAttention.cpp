@@ -35,7 +35,7 @@ public:
 private:
   LogicalResult raiseSoftmax(Operation *softmax);
   LogicalResult raiseOperator(Operation *op);
-  Operation *findProduct(Value probabilities, EmptyRow &emptyRow);
+  bool understandsProduct(const ProbabilityUse &use, const LogitSpace &space);
   Value findKeyProbabilities(Operation *softmax, const LogitSpace &space);
   Operation *findRowGuard(Value result, const LogitSpace &space, ArrayRef<Mask> masks);
   bool isGuardOf(Value condition, Operation *guard, unsigned branch, Value result, ArrayRef<Mask> masks);
@@ -44,7 +44,8 @@ private:
                      EmptyRow emptyRow, Value sinks = {});
   Value sumBiases(OpBuilder &b, Location loc, ArrayRef<Value> biases);
   Value fitBias(OpBuilder &b, Location loc, Value bias, Value query, Value key, const LogitSpace &space);
-  void putInPlace(OpBuilder &b, Value result, Value attention);
+  Value findSplit(Value result, ArrayRef<Polynomial> shape);
+  void putInPlace(OpBuilder &b, Value result, Value attention, const LogitSpace &space);
   LogicalResult refuse(Operation *op, StringRef reason) {
     remarkMissed(op->getLoc(), kPass, "Attention") << reason;
     return failure();
@@ -59,34 +60,6 @@ private:
 //===----------------------------------------------------------------------===//
 // From the softmax on
 //===----------------------------------------------------------------------===//
-
-/// The product of the attention probabilities with the values, through a guard that turns rows of NaN to 0, casts and reshapes.
-Operation *AttentionRaiser::findProduct(Value probabilities, EmptyRow &emptyRow) {
-  constexpr unsigned kMaxSteps = 6;
-  for (unsigned step = 0; step < kMaxSteps; ++step) {
-    Operation *next = nullptr;
-    for (Operation *user : probabilities.getUsers()) {
-      if (isOp(user, "IsNaN"))
-        continue;
-      if (next)
-        return nullptr;
-      next = user;
-    }
-    if (!next)
-      return nullptr;
-    if (isOp(next, "MatMul"))
-      return next->getOperand(0) == probabilities ? next : nullptr;
-    bool isGuard =
-        isOp(next, "Where") && next->getOperand(2) == probabilities && analysis.getSplat(next->getOperand(1)) == 0.0;
-    Operation *isNan = isGuard ? getDefiningOp(next->getOperand(0), "IsNaN") : nullptr;
-    if (isNan && isNan->getOperand(0) == probabilities)
-      emptyRow = EmptyRow::ZeroIfNaN;
-    else if (!isOp(next, "Cast") && !isOp(next, "Dropout") && !isOp(next, "Identity") && !isOp(next, "Reshape"))
-      return nullptr;
-    probabilities = next->getResult(0);
-  }
-  return nullptr;
-}
 
 /// The probabilities of the keys where a softmax has one of a sink after them; null where it is not cut off.
 Value AttentionRaiser::findKeyProbabilities(Operation *softmax, const LogitSpace &space) {
@@ -146,6 +119,15 @@ Operation *AttentionRaiser::findRowGuard(Value result, const LogitSpace &space, 
   return nullptr;
 }
 
+/// Whether the result of the product is `[B, H, Sq, D]`, or has batch and heads in one dimension.
+bool AttentionRaiser::understandsProduct(const ProbabilityUse &use, const LogitSpace &space) {
+  if (getRank(use.product->getResult(0)) != static_cast<int64_t>(use.leading.size()) + 2)
+    return false;
+  if (use.leading.size() == 2)
+    return use.leading[0] == space.b && use.leading[1] == space.h;
+  return use.leading.size() == 1 && use.leading[0] == space.b * space.heads + space.h;
+}
+
 LogicalResult AttentionRaiser::raiseSoftmax(Operation *softmax) {
   Value input = softmax->getOperand(0);
   int64_t rank = getRank(input), axis = getInteger(softmax, "axis", -1);
@@ -162,19 +144,23 @@ LogicalResult AttentionRaiser::raiseSoftmax(Operation *softmax) {
   FailureOr<Logits> logits = matchLogits(input, space, analysis, reason);
   if (failed(logits))
     return reason == "its logits are no product" ? failure() : refuse(softmax, reason);
-  EmptyRow emptyRow = EmptyRow::AsComputed;
-  Operation *product = nullptr;
-  if (Value probabilities = sinks ? findKeyProbabilities(softmax, space) : softmax->getResult(0))
-    product = findProduct(probabilities, emptyRow);
-  if (sinks)
-    emptyRow = EmptyRow::Zero; // all is the sink's
-  if (!product)
+  Value probabilities = sinks ? findKeyProbabilities(softmax, space) : softmax->getResult(0);
+  auto use = probabilities ? matchProbabilities(probabilities, space, analysis) : std::nullopt;
+  if (!use || (sinks && use->mask))
     return refuse(softmax, "its probabilities are used by something else than one product");
+  if (!understandsProduct(*use, space))
+    return refuse(softmax, "the product of its probabilities has other dimensions than its logits");
+  if (use->mask && !logits->masks.empty())
+    return refuse(softmax, "keys are hidden before and after its softmax");
+  if (use->mask)
+    logits->masks.push_back(*use->mask);
+  EmptyRow emptyRow = sinks ? EmptyRow::Zero : use->emptyRow; // with sinks all is the sink's
+  Operation *product = use->product;
   auto q =
-      matchHeadRows(logits->query, /*isTransposed=*/false, logits->leading, space, space.queries, space.i, analysis);
+      matchHeadRows(logits->query, logits->isQueryTransposed, logits->leading, space, space.queries, space.i, analysis);
   auto k = matchHeadRows(logits->key, logits->isKeyTransposed, logits->leading, space, space.keys, space.j, analysis);
-  auto v = matchHeadRows(product->getOperand(1), /*isTransposed=*/false, logits->leading, space, space.keys, space.j,
-                         analysis);
+  auto v =
+      matchHeadRows(product->getOperand(1), /*isTransposed=*/false, use->leading, space, space.keys, space.j, analysis);
   if (!q || !k || !v || q->heads != space.heads.getConstant())
     return refuse(softmax, "the heads of its queries, keys or values are not understood");
   Operation *guard = findRowGuard(product->getResult(0), space, logits->masks);
@@ -308,10 +294,26 @@ Value AttentionRaiser::fitBias(OpBuilder &b, Location loc, Value bias, Value que
   return onnx.create("Expand", {bias, target}, RankedTensorType::get(sizes, type.getElementType()));
 }
 
+/// The value of `shape` that is `result` with its dimensions apart; null where that is not computed.
+Value AttentionRaiser::findSplit(Value result, ArrayRef<Polynomial> shape) {
+  for (Value value = result; value.hasOneUse();) {
+    Operation *user = *value.getUsers().begin();
+    if ((!isOp(user, "Reshape") && !isOp(user, "Squeeze") && !isOp(user, "Unsqueeze")) || user->getOperand(0) != value)
+      return {};
+    value = user->getResult(0);
+    auto sizes = analysis.getShape(value);
+    if (sizes && ArrayRef(*sizes) == shape)
+      return value;
+  }
+  return {};
+}
+
 /// The result of the product that was: with the heads apart, or in one dimension with the batch.
-void AttentionRaiser::putInPlace(OpBuilder &b, Value result, Value attention) {
+void AttentionRaiser::putInPlace(OpBuilder &b, Value result, Value attention, const LogitSpace &space) {
   if (getRank(result) == 4)
     return replace(result, attention);
+  if (Value split = findSplit(result, {space.batch, space.heads, space.queries, getLastSize(attention)}))
+    return replace(split, attention);
   OnnxBuilder onnx(b, result.getLoc());
   auto rows = cast<RankedTensorType>(result.getType());
   auto sizes = RankedTensorType::get({4}, b.getI64Type()), one = RankedTensorType::get({1}, b.getI64Type());
@@ -366,7 +368,7 @@ LogicalResult AttentionRaiser::emit(Operation *op, Value result, const LogitSpac
     remarkMissed(loc, kPass, "AttentionMask") << shorten(meaning->note.empty() ? "hides keys by flags" : meaning->note);
   withBias += bias ? 1 : 0;
   ++raised;
-  putInPlace(b, result, attention);
+  putInPlace(b, result, attention, space);
   return success();
 }
 
