@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Operators of ai.onnx.ml that are a few nodes of other operators: scalers, normalisers, linear models, trees, and selections of columns.
-// libonnx has their schemas; these are functions for them. Compiled with exceptions, as libonnx reports by them.
+// Support vector machines are in SvmFunctions.cpp. libonnx has their schemas; these are functions for them. Compiled with exceptions, as libonnx reports by them.
 
-#include "SchemaBuilding.h"
+#include "MachineLearning.h"
 
 #include <algorithm>
 #include <map>
@@ -15,8 +15,7 @@ using ::onnx::TensorProto;
 
 namespace hone::onnxir {
 
-/// `to` = input 0 as floats.
-static void toFloats(FunctionBody &body, const std::string &to) {
+void toFloats(FunctionBody &body, const std::string &to) {
   body.add(to + " = Cast(" + body.name(0) + ")", "to", static_cast<int64_t>(TensorProto::FLOAT));
 }
 
@@ -73,8 +72,7 @@ static void multiply(FunctionBody &body, int64_t rows) {
   body.add("matrix = Reshape(flat, sizes)\nscores = Gemm<transB = 1>(x, matrix, terms)");
 }
 
-/// `to` = what the node makes of `scores` at the end.
-static void finishScores(FunctionBody &body, const std::string &to) {
+void finishScores(FunctionBody &body, const std::string &to) {
   std::string kind = body.text("post_transform");
   if (kind == "NONE")
     body.add(to + " = Identity(scores)");
@@ -91,8 +89,8 @@ static void makeLinearRegressor(FunctionBody &body) {
   finishScores(body, "Y");
 }
 
-/// `label` = the one of the row's greatest score; `count` scores a row.
-static void chooseLabel(FunctionBody &body, const char *attribute, int64_t count, const std::string &label) {
+void chooseLabel(FunctionBody &body, const char *attribute, int64_t count, const std::string &scores,
+                 const std::string &label) {
   std::vector<int64_t> labels = body.integers(attribute);
   if (labels.empty())
     body.refuse("expected labels to be integers");
@@ -100,13 +98,13 @@ static void chooseLabel(FunctionBody &body, const char *attribute, int64_t count
     body.refuse("expected a score for each of " + std::to_string(labels.size()) + " labels, but got " +
                 std::to_string(count));
   body.constant("labels", labels);
-  body.add("best = ArgMax<axis = -1, keepdims = 0>(scores)\n" + label + " = Gather(labels, best)");
+  body.add("best = ArgMax<axis = -1, keepdims = 0>(" + scores + ")\n" + label + " = Gather(labels, best)");
 }
 
 static void makeLinearClassifier(FunctionBody &body) {
   int64_t count = static_cast<int64_t>(body.reals("intercepts").size());
   multiply(body, count);
-  chooseLabel(body, "classlabels_ints", count, "Y");
+  chooseLabel(body, "classlabels_ints", count, "scores", "Y");
   finishScores(body, "Z");
 }
 
@@ -328,7 +326,7 @@ static void makeTreeEnsembleClassifier(FunctionBody &body) {
   if (count == 2 && weighed.size() < 2)
     return chooseOfTwo(body, trees);
   addLeaves(body, trees, "class", count);
-  chooseLabel(body, "classlabels_int64s", count, "Y");
+  chooseLabel(body, "classlabels_int64s", count, "scores", "Y");
   finishScores(body, "Z");
 }
 
@@ -347,6 +345,8 @@ void registerMachineLearningFunctions() {
                     {"LinearClassifier", 1, makeLinearClassifier},
                     {"LinearRegressor", 1, makeLinearRegressor},
                     {"Normalizer", 1, makeNormalizer},
+                    {"SVMClassifier", 1, makeSvmClassifier},
+                    {"SVMRegressor", 1, makeSvmRegressor},
                     {"Scaler", 1, makeScaler},
                     {"TreeEnsembleClassifier", 1, makeTreeEnsembleClassifier},
                     {"TreeEnsembleClassifier", 3, makeTreeEnsembleClassifier},

@@ -109,3 +109,43 @@ func.func @counts(%x: tensor<?x2xf32>) -> tensor<?x1xf32> {
   return %0 : tensor<?x1xf32>
 }
 }
+
+// -----
+
+module attributes {onnx.opsets = {ai.onnx = 13 : i64, ai.onnx.ml = 1 : i64}} {
+func.func @svm_kernel(%x: tensor<?x2xf32>) -> tensor<?x1xf32> {
+  // expected-error @+1 {{unsupported kernel_type 'COSINE'; supported: LINEAR, POLY, RBF, SIGMOID}}
+  %0 = "onnx.ai.onnx.ml.SVMRegressor"(%x) {kernel_type = "COSINE", n_supports = 1 : i64, support_vectors = array<f32: 1.0, 2.0>, coefficients = array<f32: 1.0>, rho = array<f32: 0.5>} : (tensor<?x2xf32>) -> tensor<?x1xf32>
+  return %0 : tensor<?x1xf32>
+}
+}
+
+// -----
+
+module attributes {onnx.opsets = {ai.onnx = 13 : i64, ai.onnx.ml = 1 : i64}} {
+func.func @svm_columns(%x: tensor<?x3xf32>) -> tensor<?x1xf32> {
+  // expected-error @+1 {{expected X to have 2 columns, but got 3}}
+  %0 = "onnx.ai.onnx.ml.SVMRegressor"(%x) {n_supports = 1 : i64, support_vectors = array<f32: 1.0, 2.0>, coefficients = array<f32: 1.0>, rho = array<f32: 0.5>} : (tensor<?x3xf32>) -> tensor<?x1xf32>
+  return %0 : tensor<?x1xf32>
+}
+}
+
+// -----
+
+module attributes {onnx.opsets = {ai.onnx = 13 : i64, ai.onnx.ml = 1 : i64}} {
+func.func @svm_pairs(%x: tensor<?x2xf32>) -> (tensor<?xi64>, tensor<?x3xf32>) {
+  // expected-error @+1 {{expected 6 coefficients and rho of 3 pairs, but got 6 and 2}}
+  %0:2 = "onnx.ai.onnx.ml.SVMClassifier"(%x) {classlabels_ints = array<i64: 7, 8, 9>, vectors_per_class = array<i64: 1, 1, 1>, support_vectors = array<f32: 1.0, 2.0, 3.0, 4.0, 5.0, 6.0>, coefficients = array<f32: 2.0, 4.0, 6.0, 3.0, 5.0, 7.0>, rho = array<f32: 0.5, 0.25>} : (tensor<?x2xf32>) -> (tensor<?xi64>, tensor<?x3xf32>)
+  return %0#0, %0#1 : tensor<?xi64>, tensor<?x3xf32>
+}
+}
+
+// -----
+
+module attributes {onnx.opsets = {ai.onnx = 13 : i64, ai.onnx.ml = 1 : i64}} {
+func.func @svm_probabilities(%x: tensor<?x1xf32>) -> (tensor<?xi64>, tensor<?x2xf32>) {
+  // expected-error @+1 {{unsupported prob_a: probabilities of pairs}}
+  %0:2 = "onnx.ai.onnx.ml.SVMClassifier"(%x) {classlabels_ints = array<i64: 7, 8>, vectors_per_class = array<i64: 1, 1>, support_vectors = array<f32: 1.0, 2.0>, coefficients = array<f32: 2.0, 4.0>, rho = array<f32: 0.5>, prob_a = array<f32: 1.0>, prob_b = array<f32: 1.0>} : (tensor<?x1xf32>) -> (tensor<?xi64>, tensor<?x2xf32>)
+  return %0#0, %0#1 : tensor<?xi64>, tensor<?x2xf32>
+}
+}
