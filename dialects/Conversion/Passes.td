@@ -230,8 +230,8 @@ def ExpandOnnxFunctions : Pass<"hone-expand-onnx-functions", "::mlir::ModuleOp">
   let description = [{
     ONNX defines many operators as functions of others, some depending on attributes and operand types. An operation that
     `hone-convert-onnx-to-linalg` does not lower is replaced by the body of its function at the opset of the module, and so
-    are the operations of that body. Operations without a function stay, for the lowering to report. One whose function does
-    not cover its attributes or types is an error that says so.
+    are the operations of that body. One whose function does not cover its attributes or types is an error that says so.
+    Operations that have neither are errors before that, as functions refuse what is computed from their results.
 
     Before models are raised those of com.microsoft are expanded, as what they mean is recognised in the nodes that they are
     functions of.

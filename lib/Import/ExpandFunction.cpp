@@ -180,11 +180,15 @@ static Value withType(OpBuilder &builder, Location loc, Value value, Type type) 
   return builder.create(state)->getResult(0);
 }
 
-FailureOr<bool> expandFunction(Operation *op, llvm::function_ref<bool(StringRef)> isPrimitive) {
+bool hasFunction(Operation *op) {
   const OpSchema *schema = onnxir::getSchema(op);
-  if (!schema || !(schema->HasFunction() || schema->HasContextDependentFunction()) || op->getNumRegions() > 0)
+  return schema && (schema->HasFunction() || schema->HasContextDependentFunction());
+}
+
+FailureOr<bool> expandFunction(Operation *op, llvm::function_ref<bool(StringRef)> isPrimitive) {
+  if (!hasFunction(op) || op->getNumRegions() > 0)
     return false;
-  std::shared_ptr<ModelProto> model = exportModel(op, *schema);
+  std::shared_ptr<ModelProto> model = exportModel(op, *onnxir::getSchema(op));
   if (!model)
     return false;
   FailureOr<bool> inlined = inlineFunction(*model, isPrimitive, op);

@@ -23,6 +23,9 @@ namespace hone {
 mlir::OwningOpRef<mlir::ModuleOp> importOnnx(llvm::StringRef path, mlir::MLIRContext *context,
                                              const Limits &limits = Limits());
 
+/// Whether the schema of `op` defines a function, for any opset, attributes and operand types.
+bool hasFunction(mlir::Operation *op);
+
 /// Replaces `op`, an operator without a subgraph, by the function body that its schema defines for its opset, attributes
 /// and operand types, and operators in that body by theirs, except where `isPrimitive` says of an operation's name that it
 /// stays. False, and nothing changed, if there is no such function; failure after a diagnostic.

@@ -21,6 +21,9 @@ struct ExpandOnnxFunctions : impl::ExpandOnnxFunctionsBase<ExpandOnnxFunctions> 
   using ExpandOnnxFunctionsBase::ExpandOnnxFunctionsBase;
 
   void runOnOperation() override {
+    // First: what is computed from the results of an unsupported operator has open types, which functions refuse.
+    if (domain.empty() && mlir::failed(lowering::checkSupported(getOperation(), hasFunction)))
+      return signalPassFailure();
     llvm::SmallVector<mlir::Operation *> candidates;
     getOperation().walk([&](mlir::Operation *op) {
       if (onnxir::isOnnxOp(op) && !isPrimitive(op->getName().getStringRef()))

@@ -266,6 +266,10 @@ LogicalResult checkExpertRows(Node &node, ArrayRef<Size> input, Size chosen, Siz
 /// Every lowering there is, by operation name.
 const LoweringTable &getLoweringTable();
 
+/// Reports every operator that has no lowering and of which `isKnown` is false, one line an operator name; success if there is
+/// none.
+LogicalResult checkSupported(Operation *root, llvm::function_ref<bool(Operation *)> isKnown);
+
 } // namespace hone::lowering
 
 #endif // HONE_LIB_CONVERSION_ONNXTOLINALG_LOWERING_H
