@@ -57,7 +57,10 @@ MODELS = {
     "random_forest": model(ensemble.RandomForestClassifier(5, max_depth=4), LABELS),
     "gradient_boosting": model(ensemble.GradientBoostingRegressor(n_estimators=5), TARGETS),
     "svc": model(svm.SVC(), LABELS),
+    "svc_2": model(svm.SVC(kernel="poly"), LABELS > 0),
     "svr": model(svm.SVR(), TARGETS),
+    "svr_sigmoid": model(svm.SVR(kernel="sigmoid"), TARGETS),
+    "one_class": model(svm.OneClassSVM()),
     "scaled_regression": model(pipeline.make_pipeline(preprocessing.StandardScaler(), decomposition.PCA(4), linear_model.LinearRegression()), TARGETS),
     "maps": maps,
 }

@@ -115,6 +115,42 @@ def vision(path):
     return {"image": random(2, 3, 16, 16)}
 
 
+def einsum_attention(path):
+    """Attention as Einsum with weights of heads, keys that heads share, and a mask of a fixed length."""
+    x = argument(Tensor(np.float32, ("batch", 7, WIDTH)))
+
+    def project(heads, seed):
+        bias = constant(random(heads, HEAD_SIZE, seed=seed + 1) * np.float32(0.1))
+        return op.add(op.einsum([x, weight(WIDTH, heads, HEAD_SIZE, seed=seed)], equation="bsd,dhe->bshe"), bias)
+
+    query = op.reshape(project(HEADS, 1), constant(np.array([0, 0, HEADS, HEAD_SIZE])))
+    key, value = (op.expand(op.unsqueeze(project(HEADS // 2, seed), constant(np.array([3]))), constant(np.array([1, 1, 1, 2, 1]))) for seed in (3, 5))
+    key, value = (op.reshape(rows, constant(np.array([0, 0, HEADS, HEAD_SIZE]))) for rows in (key, value))
+    scores = op.mul(op.einsum([query, key], equation="bqhe,bkhe->bhqk"), constant(np.float32(HEAD_SIZE**-0.5)))
+    seen = constant(np.tril(np.ones((7, 7), bool)))
+    shares = op.softmax(op.where(seen, scores, constant(np.float32(-1e30))), axis=-1)
+    out = op.einsum([shares, value, weight(HEADS, HEAD_SIZE, WIDTH, seed=7)], equation="bhqk,bkhe,hed->bqd")
+    save(path, {"x": x}, {"out": out})
+    return {"x": random(2, 7, WIDTH)}
+
+
+def masked_shares(path):
+    """Attention that hides keys after the softmax and divides what is left by its sum; the keys are the product's rows."""
+    x, seen = argument(Tensor(np.float32, ("batch", "sequence", WIDTH))), argument(Tensor(np.bool_, ("batch", 1, "sequence", "sequence")))
+    query, key, value = (heads_of(linear(x, WIDTH, seed)) for seed in (1, 3, 5))
+    scores = op.transpose(op.matmul(key, op.transpose(query, perm=[0, 1, 3, 2])), perm=[0, 1, 3, 2])
+    shares = op.softmax(op.mul(scores, constant(np.float32(HEAD_SIZE**-0.5))), axis=-1)
+    kept = op.mul(shares, op.cast(seen, to=np.float32))
+    total = op.reduce_sum(kept, constant(np.array([-1])))
+    some = op.greater(total, constant(np.float32(0)))
+    shares = op.div(kept, op.where(some, total, constant(np.float32(1))))
+    rows = op.transpose(op.matmul(shares, value), perm=[0, 2, 1, 3])
+    save(path, {"x": x, "seen": seen}, {"out": linear(op.reshape(rows, constant(np.array([0, 0, WIDTH]))), WIDTH, 7)})
+    shown = random(2, 1, 6, 6, seed=9) > 0
+    shown[0, 0, 2] = False
+    return {"x": random(2, 6, WIDTH), "seen": shown}
+
+
 def convolution(x, outputs, inputs, seed, kernel=3, **options):
     filters = constant(random(outputs, inputs // options.get("group", 1), kernel, kernel, seed=seed) * np.float32(0.2))
     return op.conv(x, filters, constant(random(outputs, seed=seed + 1)), pads=[kernel // 2] * 4, **options)
@@ -245,9 +281,9 @@ def boxes(path):
     return {"features": random(1, 8, 6, 6)}
 
 
-TRANSFORMERS = {"encoder": (2, 5, 2, 0), "decoder": (2, 5, 2, 0), "vision": (2, 5, 2, 0)}
+TRANSFORMERS = {"encoder": (2, 5, 2, 0), "decoder": (2, 5, 2, 0), "vision": (2, 5, 2, 0), "einsum_attention": (1, 0, 0, 0), "masked_shares": (1, 0, 0, 0)}
 MODELS = {function.__name__: function for function in (
-    encoder, decoder, vision, classifier, segmentation, voice_activity, text_lines, vocoder, counted_loop, chosen_branch, group_norms, boxes)}
+    encoder, decoder, vision, einsum_attention, masked_shares, classifier, segmentation, voice_activity, text_lines, vocoder, counted_loop, chosen_branch, group_norms, boxes)}
 
 if __name__ == "__main__":
     writing.main(MODELS, TRANSFORMERS)
