@@ -5,6 +5,7 @@
 
 #include "Attention.h"
 #include "GroupQueryAttention.h"
+#include "Rounding.h"
 
 #include "hone/Conversion/Passes.h"
 
@@ -294,9 +295,9 @@ Value AttentionRaiser::fitBias(OpBuilder &b, Location loc, Value bias, Value que
   return onnx.create("Expand", {bias, target}, RankedTensorType::get(sizes, type.getElementType()));
 }
 
-/// The value of `shape` that is `result` with its dimensions apart; null where that is not computed.
+/// The value of `shape` that is `result` with its dimensions apart; null where that is not computed, or what is moved is rounded.
 Value AttentionRaiser::findSplit(Value result, ArrayRef<Polynomial> shape) {
-  for (Value value = result; value.hasOneUse();) {
+  for (Value value = result; value.hasOneUse() && !getRounding(value);) {
     Operation *user = *value.getUsers().begin();
     if ((!isOp(user, "Reshape") && !isOp(user, "Squeeze") && !isOp(user, "Unsqueeze")) || user->getOperand(0) != value)
       return {};
