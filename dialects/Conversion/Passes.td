@@ -372,11 +372,9 @@ def ExpandEinsum : RaisingPass<"hone-expand-einsum"> {
   let summary = "Write Einsum as products of matrices";
   let description = [{
     Einsum of two or more operands becomes MatMul from left to right, with transpositions and reshapes around it, so that linear layers and
-    attention are recognised in it as in any other model. A weight becomes the right operand with its dimensions merged into a matrix; a
-    bias that has the dimensions of its columns is added before they are taken apart again.
-
-    A node stays, for its lowering, where it takes a diagonal, sums a dimension of one operand alone or nothing, where a dimension of 1
-    is repeated, or where dimensions of unknown size would have to be merged.
+    attention are recognised in it. A weight becomes the right operand with its dimensions merged into a matrix; a bias that has the
+    dimensions of its columns is added before they are taken apart again. A node stays, for its lowering, where it takes a diagonal, sums
+    a dimension of one operand alone or nothing, repeats a dimension of 1, or would have to merge dimensions of unknown size.
   }];
   let statistics = [Statistic<"numExpanded", "num-einsums-expanded", "Number of nodes replaced">];
 }
