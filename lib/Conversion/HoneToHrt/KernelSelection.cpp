@@ -158,8 +158,8 @@ template <typename Op> static void addWindows(KernelCall &kernel, Op op) {
   add({"low0", "low1", "low2"}, op.getLow(), 0);
 }
 
-/// A number that f32 does not have, and that is printed exactly.
-static constexpr double kNoLimit = 1e39;
+/// What kernels take for none.
+static constexpr double kNoLimit = 3e38;
 
 static KernelCall select(ConvolutionOp op) {
   hrt::PanelsAttr panels = getPanels(op.getWeight());

@@ -13,6 +13,8 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Matchers.h"
 
+#include <cmath>
+
 namespace hone {
 #define GEN_PASS_DEF_FOLDCLAMPS
 #include "hone/Conversion/Passes.h.inc"
@@ -28,11 +30,11 @@ struct Limits {
 };
 } // namespace
 
-/// The value as a constant, in either order of the operands; nothing where it is not one, or NaN.
+/// The value as a constant, in either order of the operands; nothing where it is not one, or one that kernels do not take as a limit.
 static std::optional<double> getBound(Value a, Value b, Value limited) {
   Value bound = a == limited ? b : b == limited ? a : Value();
   APFloat number(0.0f);
-  if (!bound || !matchPattern(bound, m_ConstantFloat(&number)) || number.isNaN())
+  if (!bound || !matchPattern(bound, m_ConstantFloat(&number)) || !(std::abs(number.convertToDouble()) < 3e38))
     return std::nullopt;
   return number.convertToDouble();
 }

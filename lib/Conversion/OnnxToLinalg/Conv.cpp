@@ -156,11 +156,48 @@ static FailureOr<Value> subtractZero(Node &node, unsigned input, unsigned zero, 
   });
 }
 
+/// The convolution of i32 tensors whose elements have at most 255 as magnitude, as one of f32: sums of so few products are exact. Where a
+/// window has more, parts of its channels are summed in i32. Null where there is no kernel for it.
+static FailureOr<Value> convolveExactly(Node &node, Value x, Value weight, Value bias) {
+  constexpr int64_t most = (int64_t(1) << 24) / (255 * 255); // products
+  auto shape = getConstants(node.sizes(weight));
+  int64_t groups = node.integer("group", 1);
+  if (!shape || shape->size() < 3 || llvm::is_contained(*shape, 0))
+    return convolve(node, x, weight, bias);
+  int64_t taps = llvm::product_of(ArrayRef(*shape).drop_front(2)), channels = std::max<int64_t>(most / taps, 1);
+  if (taps > most || (groups > 1 && (*shape)[1] > channels))
+    return convolve(node, x, weight, bias);
+  auto toFloat = [&](Value tensor) {
+    return node.elementwiseOver(node.sizes(tensor), tensor, node.b.getF32Type(), [](Builder &b, ValueRange v) -> Value {
+      return arith::SIToFPOp::create(b, b.getF32Type(), v[0]);
+    });
+  };
+  x = toFloat(x);
+  weight = toFloat(weight);
+  Value total;
+  for (int64_t first = 0; first < (*shape)[1]; first += channels) {
+    Size offset = node.b.getIndexAttr(first), size = node.b.getIndexAttr(std::min(channels, (*shape)[1] - first));
+    bool isAll = channels >= (*shape)[1];
+    auto part = convolve(node, isAll ? x : sliceAxis(node, x, 1, offset, size),
+                         isAll ? weight : sliceAxis(node, weight, 1, offset, size), {});
+    if (failed(part))
+      return failure();
+    SmallVector<Value> terms{*part};
+    if (total)
+      terms.push_back(total);
+    total = node.elementwiseOver(node.sizes(*part), terms, node.b.getI32Type(), [](Builder &b, ValueRange v) -> Value {
+      Value sum = arith::FPToSIOp::create(b, b.getI32Type(), v[0]);
+      return v.size() == 1 ? sum : Value(arith::AddIOp::create(b, sum, v[1]));
+    });
+  }
+  return addBias(node, total, bias);
+}
+
 static LogicalResult lowerConvInteger(Node &node) {
   auto x = subtractZero(node, 0, 2, 1), weight = subtractZero(node, 1, 3, 0);
   if (failed(x) || failed(weight))
     return failure();
-  auto result = convolve(node, *x, *weight, {});
+  auto result = convolveExactly(node, *x, *weight, {});
   if (failed(result))
     return failure();
   node.set(0, *result);
@@ -196,7 +233,7 @@ static LogicalResult lowerQLinearConv(Node &node) {
   auto x = subtractZero(node, 0, 2, 1), weight = subtractZero(node, 3, 5, 0);
   if (failed(x) || failed(weight))
     return failure();
-  auto sum = convolve(node, *x, *weight, node.in(8));
+  auto sum = convolveExactly(node, *x, *weight, node.in(8));
   if (failed(sum))
     return failure();
   node.set(0, requantize(node, *sum));

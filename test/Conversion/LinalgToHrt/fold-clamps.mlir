@@ -12,7 +12,7 @@ func.func @limited(%call: !hrt.call, %x: tensor<1x3x9xf32>, %w: tensor<1x3x16x1x
   %six = arith.constant 6.0 : f32
   %absent = tensor.empty() : tensor<f32>
   %empty = tensor.empty() : tensor<1x16x9xf32>
-  %0 = hrt.kernel "hone.packed_convolution.f32" %call ints [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0] floats [-1.000000e+39, 1.000000e+39]
+  %0 = hrt.kernel "hone.packed_convolution.f32" %call ints [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0] floats [-3.000000e+38, 3.000000e+38]
       ins(%x, %w, %absent, %absent : tensor<1x3x9xf32>, tensor<1x3x16x1xf32>, tensor<f32>, tensor<f32>) outs(%empty : tensor<1x16x9xf32>) -> tensor<1x16x9xf32>
   %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
       ins(%0 : tensor<1x16x9xf32>) outs(%empty : tensor<1x16x9xf32>) {
@@ -26,15 +26,15 @@ func.func @limited(%call: !hrt.call, %x: tensor<1x3x9xf32>, %w: tensor<1x3x16x1x
 
 // What is limited is read elsewhere too, and here more than limits is computed.
 // CHECK-LABEL: @kept
-// CHECK: floats [-1.000000e+39, 1.000000e+39]
+// CHECK: floats [-3.000000e+38, 3.000000e+38]
 // CHECK: linalg.generic
-// CHECK: floats [-1.000000e+39, 1.000000e+39]
+// CHECK: floats [-3.000000e+38, 3.000000e+38]
 // CHECK: linalg.generic
 func.func @kept(%call: !hrt.call, %x: tensor<1x3x9xf32>, %w: tensor<1x3x16x1xf32>) -> (tensor<1x16x9xf32>, tensor<1x16x9xf32>, tensor<1x16x9xf32>) {
   %zero = arith.constant 0.0 : f32
   %absent = tensor.empty() : tensor<f32>
   %empty = tensor.empty() : tensor<1x16x9xf32>
-  %0 = hrt.kernel "hone.packed_convolution.f32" %call ints [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0] floats [-1.000000e+39, 1.000000e+39]
+  %0 = hrt.kernel "hone.packed_convolution.f32" %call ints [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0] floats [-3.000000e+38, 3.000000e+38]
       ins(%x, %w, %absent, %absent : tensor<1x3x9xf32>, tensor<1x3x16x1xf32>, tensor<f32>, tensor<f32>) outs(%empty : tensor<1x16x9xf32>) -> tensor<1x16x9xf32>
   %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
       ins(%0 : tensor<1x16x9xf32>) outs(%empty : tensor<1x16x9xf32>) {
@@ -42,7 +42,7 @@ func.func @kept(%call: !hrt.call, %x: tensor<1x3x9xf32>, %w: tensor<1x3x16x1xf32
     %2 = arith.maximumf %in, %zero : f32
     linalg.yield %2 : f32
   } -> tensor<1x16x9xf32>
-  %3 = hrt.kernel "hone.packed_convolution.f32" %call ints [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0] floats [-1.000000e+39, 1.000000e+39]
+  %3 = hrt.kernel "hone.packed_convolution.f32" %call ints [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0] floats [-3.000000e+38, 3.000000e+38]
       ins(%x, %w, %absent, %absent : tensor<1x3x9xf32>, tensor<1x3x16x1xf32>, tensor<f32>, tensor<f32>) outs(%empty : tensor<1x16x9xf32>) -> tensor<1x16x9xf32>
   %4 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
       ins(%3 : tensor<1x16x9xf32>) outs(%empty : tensor<1x16x9xf32>) {

@@ -59,6 +59,8 @@ const Windows kWindows[] = {
     {{9, 8}, {4, 5}, {2, 2}, {1, 1}, {1, 1}, {-3, -2}},
     {{5, 6}, {9, 11}, {3, 4}, {1, 1}, {1, 1}, {4, 5}},
     {{4, 7, 5}, {3, 4, 5}, {2, 3, 1}, {1, 2, 1}, {1, 1, 1}, {0, 1, 0}},
+    {{30, 1}, {28, 1}, {3, 1}, {1, 1}, {1, 1}, {0, 0}},
+    {{1, 9, 1}, {1, 5, 1}, {1, 3, 1}, {1, 2, 1}, {1, 1, 1}, {0, 1, 0}},
     {{4, 3}, {4, 0}, {1, 3}, {1, 1}, {1, 1}, {0, 0}},
 };
 
@@ -86,7 +88,7 @@ protected:
     // Others with a residual, and between limits.
     bool isWhole = layout != Layout::Swapped;
     Tensor residual = isWhole ? Tensor(expected.sizes, layout).randomize(random) : Tensor::absent();
-    std::vector<double> limits{isWhole ? -0.5 : -1e39, isWhole ? 1.5 : 1e39};
+    std::vector<double> limits{isWhole ? -0.5 : -3e38, isWhole ? 1.5 : 3e38};
     if (isWhole)
       expected.forEach([&](const std::vector<int64_t> &index) {
         expected(index) = std::clamp(expected.at(index) + residual.at(index), -0.5f, 1.5f);
@@ -116,6 +118,10 @@ TEST_P(ConvolutionKernel, Windows) {
 
 TEST_P(ConvolutionKernel, ManyStepsAreSummedInSlices) {
   check({{8, 8}, {8, 8}, {3, 3}, {1, 1}, {1, 1}, {1, 1}}, 1, 40, 33, true, Layout::Dense);
+}
+
+TEST_P(ConvolutionKernel, ChannelsThatShareSetsOfTheCacheAreCopied) {
+  check({{16, 16}, {16, 16}, {1, 1}, {1, 1}, {1, 1}, {0, 0}}, 1, 40, 17, true, Layout::Dense);
 }
 
 TEST_P(ConvolutionKernel, RowsAndPlanesOfSeveralTiles) {

@@ -27,9 +27,12 @@ Convolution problemOf(const hone_tensor &x, const hone_tensor &y, const Epilogue
                       {i.stride0, i.stride1, i.stride2},
                       {i.dilation0, i.dilation1, i.dilation2},
                       {i.low0, i.low1, i.low2}};
+  problem.moveUnitAxes();
   problem.mergeRows();
   return problem;
 }
+
+constexpr double kNoLimit = 3e38;
 
 /// Null data where it is absent, which has rank 0 or no elements.
 Samples residualOf(const hone_tensor &residual, const hone_tensor &y) {
@@ -43,8 +46,8 @@ template <typename Call> Convolution problemOf(const Call &call) {
   const auto &o = call.operands;
   double least = call.floats.least, most = call.floats.most;
   Epilogue epilogue{vectorOf(o.bias), residualOf(o.residual, o.y),
-                    least < -static_cast<double>(__FLT_MAX__) ? -__builtin_inff() : static_cast<float>(least),
-                    most > static_cast<double>(__FLT_MAX__) ? __builtin_inff() : static_cast<float>(most)};
+                    least <= -kNoLimit ? -__builtin_inff() : static_cast<float>(least),
+                    most >= kNoLimit ? __builtin_inff() : static_cast<float>(most)};
   return problemOf(o.x, o.y, epilogue, call.ints.groups, call.ints);
 }
 

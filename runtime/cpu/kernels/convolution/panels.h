@@ -97,7 +97,7 @@ public:
     if (padded) {
       rowStride = rows.phases() * rows.width();
       depthStride = problem.reach(1) * rowStride;
-      channelStride = problem.reach(0) * depthStride;
+      channelStride = separate(problem.reach(0) * depthStride);
     }
     count = listSteps(problem, steps, [&](int64_t c, int64_t d, int64_t h, int64_t w) {
       int64_t column = padded ? rows.placeOf(w, rows.width()) : w;
@@ -109,10 +109,11 @@ public:
   static int64_t paddedSize(const Convolution &problem) {
     bool areNeighbours = problem.y.sizes[2] == 1 || (problem.strides[2] == 1 && problem.x.strides[2] == 1);
     bool areTaps = problem.kernel[2] == 1 || problem.x.strides[2] == 1;
-    if (!problem.isPadded() && areNeighbours && areTaps)
+    if (!problem.isPadded() && areNeighbours && areTaps && !conflicts(problem))
       return 0;
     PhaseRows rows(problem);
-    return problem.groups * problem.inputs * problem.reach(0) * problem.reach(1) * rows.phases() * rows.width();
+    return problem.groups * problem.inputs *
+           separate(problem.reach(0) * problem.reach(1) * rows.phases() * rows.width());
   }
 
   void run(int64_t sample) {
@@ -143,6 +144,14 @@ public:
   }
 
 private:
+  /// Whether elements of one place in many channels share a few sets of the L1 cache, so that they evict each other.
+  static bool conflicts(const Convolution &problem) {
+    constexpr int64_t period = 256, channels = 32; // floats: of 64 sets of lines every sixteenth, four in all
+    return problem.x.channelStride % period == 0 && problem.inputs >= channels;
+  }
+  /// At least `size` floats, an odd number of cache lines.
+  static int64_t separate(int64_t size) { return ((size + kLanes - 1) / kLanes | 1) * kLanes; }
+
   /// Some positions of y: parts of lines, or several whole ones.
   struct Tile {
     int64_t sample, group, line, lines, column, columns;

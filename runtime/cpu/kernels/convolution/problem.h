@@ -42,6 +42,14 @@ struct Samples {
       strides[axis] = isLast ? 1 : all;
     }
   }
+  void dropLastAxis() {
+    for (int axis = kSpatialAxes; --axis > 0;) {
+      sizes[axis] = sizes[axis - 1];
+      strides[axis] = strides[axis - 1];
+    }
+    sizes[0] = 1;
+    strides[0] = 0;
+  }
   /// Whether the positions of a channel lie one after the other.
   bool isDense() const {
     int64_t expected = 1;
@@ -95,6 +103,24 @@ struct Convolution {
       if (low[axis] > 0 || reach(axis) - low[axis] > x.sizes[axis])
         return true;
     return false;
+  }
+  /// Axes of size 1 come first, so that rows have neighbours.
+  void moveUnitAxes() {
+    constexpr int last = kSpatialAxes - 1;
+    for (int moved = 0; moved < last && x.sizes[last] == 1 && y.sizes[last] == 1 && kernel[last] == 1 && low[last] == 0;
+         ++moved) {
+      x.dropLastAxis();
+      y.dropLastAxis();
+      epilogue.residual.dropLastAxis();
+      for (int axis = last; axis > 0; --axis) {
+        kernel[axis] = kernel[axis - 1];
+        strides[axis] = strides[axis - 1];
+        dilations[axis] = dilations[axis - 1];
+        low[axis] = low[axis - 1];
+      }
+      kernel[0] = strides[0] = dilations[0] = 1;
+      low[0] = 0;
+    }
   }
   /// Where each window is one element, the next one the next element: positions in one row.
   void mergeRows() {
