@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Models that round activations to integers of 8 bits as they would be without.
 
-What a rounding of activations costs is a matter of its scale, and Hone gives each row one of its own, or none; so both are measured from the
-same file with the same integer weights and activations as they are. Weights have to be initializers, as onnxruntime's quantizer makes them.
+What a rounding of activations costs is a matter of its scale, and Hone gives each row one of its own, or none, and leaves those out that are
+inside of what it computes as one operation; so both are measured from the same file with the same integer weights and activations as they are. Weights have to be initializers, as onnxruntime's quantizer makes them.
 """
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-ROUNDING = {"DynamicQuantizeLinear", "DynamicQuantizeLSTM"}
+ROUNDING = {"DynamicQuantizeLinear", "DynamicQuantizeLSTM", "QuantizeLinear"}
 PRODUCTS = {"MatMulInteger": "MatMul", "ConvInteger": "Conv"}
 
 
@@ -48,6 +48,14 @@ def keep_floats(node, weights, graph):
     return [helper.make_node("Identity", [node.input[0]], [codes]),
             helper.make_node("Identity", [add_floats(graph, node, "scale", 1)], [scale]),
             helper.make_node("Identity", [add_floats(graph, node, "zero", 0)], [zero])]
+
+
+def skip_codes(node, weights, graph):
+    """DequantizeLinear of what QuantizeLinear makes: what that was given."""
+    for other in graph.node:
+        if other.op_type == "QuantizeLinear" and other.output[0] == node.input[0]:
+            return [helper.make_node("Identity", [other.input[0]], list(node.output))]
+    return [node]
 
 
 def multiply_floats(node, weights, graph):
@@ -94,5 +102,5 @@ def recur_in_floats(node, weights, graph):
     return [lstm]
 
 
-REPLACE = {"DynamicQuantizeLinear": keep_floats, "DynamicQuantizeLSTM": recur_in_floats,
+REPLACE = {"DynamicQuantizeLinear": keep_floats, "DequantizeLinear": skip_codes, "DynamicQuantizeLSTM": recur_in_floats,
            "MatMulInteger": multiply_floats, "ConvInteger": multiply_floats}
