@@ -38,7 +38,7 @@ def Hone_ConvolutionOp : Hone_WindowOp<"convolution", [AttrSizedOperandSegments]
 
     - C1. x and the result have as many spatial dimensions as `kernel`, `strides`, `dilations` and `low` have numbers, at least one.
     - C2. The numbers of `kernel`, `strides` and `dilations` are positive, and so is `groups`.
-    - C3. The channels of x are `groups * C`, and K is `C * kernel...`.
+    - C3. The sizes of the weight are known; the channels of x are `groups * C`, and K is `C * kernel...`.
     - C4. The rows of the weight are a multiple of `groups`, and as many as the result has channels and the bias elements.
     - C5. There is a value in `sizes` for each spatial dimension of the result that its type leaves open.
 

@@ -10,6 +10,7 @@
 #include "hone/Dialect/Hone/HoneOps.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/CheckedArithmetic.h"
 
 #include <limits>
 
@@ -63,18 +64,30 @@ static SmallVector<OpFoldResult> reifySizes(OpBuilder &builder, Op op, OpFoldRes
 
 //===- convolution ------------------------------------------------------------------------------------------------===//
 
+/// The elements of a kernel, or as many as there can be.
+static int64_t countPlaces(ArrayRef<int64_t> kernel) {
+  int64_t places = 1;
+  for (int64_t size : kernel)
+    places = llvm::checkedMul(places, size).value_or(std::numeric_limits<int64_t>::max());
+  return places;
+}
+
 LogicalResult ConvolutionOp::verify() {
   if (failed(verifyWindows(*this)))
     return failure();
   ArrayRef<int64_t> x = shapeOf(getX()), weight = shapeOf(getWeight()), result = shapeOf(getResult());
-  int64_t groups = getGroups(), places = llvm::product_of(getKernel());
+  int64_t groups = getGroups(), places = countPlaces(getKernel());
   if (groups < 1) // convolution C2
     return emitOpError() << "expected 'groups' to be positive, but got " << groups;
-  bool isKnown = !ShapedType::isDynamic(x[1]) && !ShapedType::isDynamic(weight[1]);
-  if (isKnown && (x[1] % groups != 0 || x[1] / groups * places != weight[1])) // convolution C3
+  if (!getWeight().getType().hasStaticShape()) // convolution C3
+    return emitOpError() << "expected the sizes of the weight to be known, but got " << toText(weight);
+  if (weight[1] % places != 0)
+    return emitOpError() << "expected the columns of the weight to be a multiple of the kernel's " << places
+                         << " elements, but got " << weight[1];
+  if (!ShapedType::isDynamic(x[1]) && (x[1] % groups != 0 || x[1] / groups != weight[1] / places)) // convolution C3
     return emitOpError() << "expected the columns of the weight to be the " << x[1] << " channels of x over " << groups
                          << " groups, times the kernel's " << places << " elements, but got " << weight[1];
-  if (!ShapedType::isDynamic(weight[0]) && weight[0] % groups != 0) // convolution C4
+  if (weight[0] % groups != 0) // convolution C4
     return emitOpError() << "expected the rows of the weight to be a multiple of " << groups << " groups, but got "
                          << weight[0];
   if (failed(verifySize(*this, "the channels of the result", result[1], weight[0])))

@@ -214,8 +214,10 @@ void makeSvmClassifier(FunctionBody &body) {
   svm.rho = body.reals("rho");
   svm.classes = static_cast<int64_t>(body.integers("classlabels_ints").size());
   for (int64_t count : svm.perClass) {
-    if (count < 0)
-      body.refuse("expected vectors_per_class to be counts, but got " + std::to_string(count));
+    auto most = static_cast<int64_t>(svm.coefficients.size());
+    if (count < 0 || count > most)
+      body.refuse("expected vectors_per_class to be counts of at most " + std::to_string(most) +
+                  ", as there are coefficients, but got " + std::to_string(count));
     svm.vectors += count;
   }
   constexpr int64_t kMostClasses = 1 << 10;

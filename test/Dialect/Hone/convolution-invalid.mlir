@@ -40,9 +40,25 @@ func.func @convolution_c2_groups(%x: tensor<1x4x9xf32>, %w: tensor<6x4xf32>) {
 
 // -----
 
-func.func @convolution_c3_columns(%x: tensor<1x4x9xf32>, %w: tensor<6x5xf32>) {
-  // expected-error @below {{expected the columns of the weight to be the 4 channels of x over 2 groups, times the kernel's 3 elements, but got 5}}
-  hone.convolution %x, %w kernel [3] strides [1] dilations [1] low [0] groups 2 : (tensor<1x4x9xf32>, tensor<6x5xf32>) -> tensor<1x6x7xf32>
+func.func @convolution_c3_columns(%x: tensor<1x4x9xf32>, %w: tensor<6x9xf32>) {
+  // expected-error @below {{expected the columns of the weight to be the 4 channels of x over 2 groups, times the kernel's 3 elements, but got 9}}
+  hone.convolution %x, %w kernel [3] strides [1] dilations [1] low [0] groups 2 : (tensor<1x4x9xf32>, tensor<6x9xf32>) -> tensor<1x6x7xf32>
+  return
+}
+
+// -----
+
+func.func @convolution_c3_known(%x: tensor<1x4x9xf32>, %w: tensor<?x12xf32>) {
+  // expected-error @below {{expected the sizes of the weight to be known, but got [?x12]}}
+  hone.convolution %x, %w kernel [3] strides [1] dilations [1] low [0] groups 1 : (tensor<1x4x9xf32>, tensor<?x12xf32>) -> tensor<1x?x7xf32>
+  return
+}
+
+// -----
+
+func.func @convolution_c3_kernel(%x: tensor<1x?x9xf32>, %w: tensor<6x4xf32>) {
+  // expected-error @below {{expected the columns of the weight to be a multiple of the kernel's 3 elements, but got 4}}
+  hone.convolution %x, %w kernel [3] strides [1] dilations [1] low [0] groups 1 : (tensor<1x?x9xf32>, tensor<6x4xf32>) -> tensor<1x6x7xf32>
   return
 }
 

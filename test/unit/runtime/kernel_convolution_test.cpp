@@ -64,6 +64,8 @@ const Windows kWindows[] = {
     {{4, 3}, {4, 0}, {1, 3}, {1, 1}, {1, 1}, {0, 0}},
 };
 
+constexpr Layout kConvolutionLayouts[] = {Layout::Dense, Layout::Swapped, Layout::Gaps, Layout::ChannelsLast};
+
 class ConvolutionKernel : public KernelTest {
 protected:
   void check(const Windows &windows, int64_t groups, int64_t inputs, int64_t outputs, bool hasBias, Layout layout) {
@@ -110,7 +112,7 @@ protected:
 
 TEST_P(ConvolutionKernel, Windows) {
   for (const Windows &windows : kWindows)
-    for (Layout layout : kLayouts)
+    for (Layout layout : kConvolutionLayouts)
       for (auto [groups, inputs, outputs] :
            {std::array<int64_t, 3>{1, 3, 20}, {1, 2, 70}, {1, 5, 3}, {2, 3, 16}, {5, 1, 1}, {18, 1, 2}, {3, 2, 5}})
         check(windows, groups, inputs, outputs, groups != 2, layout);
@@ -164,7 +166,7 @@ protected:
 
 TEST_P(PoolKernel, Windows) {
   for (const Windows &windows : kWindows)
-    for (Layout layout : kLayouts)
+    for (Layout layout : kConvolutionLayouts)
       for (int64_t channels : {1, 16, 21})
         for (bool isSum : {false, true})
           check(windows, channels, isSum, layout, 1.0f);

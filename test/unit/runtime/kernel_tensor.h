@@ -18,8 +18,9 @@
 
 namespace hone::test {
 
-/// How a tensor lies in memory: dense, the last two axes swapped, or with a gap after every element of every axis.
-enum class Layout { Dense, Swapped, Gaps };
+/// How a tensor lies in memory: dense, the last two axes swapped, with a gap after every element of every axis, or with its second axis
+/// last, as channels of [N, H, W, C] are.
+enum class Layout { Dense, Swapped, Gaps, ChannelsLast };
 constexpr Layout kLayouts[] = {Layout::Dense, Layout::Swapped, Layout::Gaps};
 
 /// Elements are NaN until they are written, so that reading a gap or leaving an output out is seen.
@@ -30,6 +31,8 @@ public:
     std::iota(order.begin(), order.end(), 0);
     if (layout == Layout::Swapped && order.size() >= 2)
       std::swap(order[order.size() - 1], order[order.size() - 2]);
+    if (layout == Layout::ChannelsLast && order.size() >= 2)
+      std::rotate(order.begin() + 1, order.begin() + 2, order.end());
     strides.resize(sizes.size());
     int64_t stride = layout == Layout::Gaps ? 2 : 1;
     for (size_t i = order.size(); i-- > 0;) {

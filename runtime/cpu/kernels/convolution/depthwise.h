@@ -124,8 +124,14 @@ private:
     for (int64_t d = larger(0, problem.low[0]); d < smaller(problem.reach(0), x.sizes[0] + problem.low[0]); ++d) {
       int64_t offset = (d - problem.low[0]) * x.strides[0];
       float *to = rows + (d * lines + first - begin) * columns * kLanes;
+      bool areNeighbours = x.channelStride == 1 && problem.outputs == 1; // [N, H, W, C]
       if (x.isDense() && end > first)
         copyDense(from, offset + first * x.sizes[2], end - first, to);
+      else if (areNeighbours)
+        for (int64_t h = first; h < end; ++h, to += columns * kLanes)
+          for (int64_t w = larger(0, -problem.low[2]); w < smaller(x.sizes[2], columns - problem.low[2]); ++w)
+            store(to + (w + problem.low[2]) * kLanes,
+                  loadColumns(from[0] + offset + h * x.strides[1] + w * x.strides[2], lanes.count));
       else
         for (int64_t h = first; h < end; ++h, to += columns * kLanes)
           for (int64_t w = larger(0, -problem.low[2]); w < smaller(x.sizes[2], columns - problem.low[2]); ++w)

@@ -118,8 +118,12 @@ public:
 
   void run(int64_t sample) {
     source = padded;
-    if (padded)
-      parallelFor(problem.groups * problem.inputs, problem.pays(), [&](int64_t channel) { pad(sample, channel); });
+    int64_t channels = problem.groups * problem.inputs;
+    if (padded && isChannelsLast())
+      parallelFor((channels + kLanes - 1) / kLanes, problem.pays(),
+                  [&](int64_t block) { padLast(sample, block * kLanes, smaller(kLanes, channels - block * kLanes)); });
+    else if (padded)
+      parallelFor(channels, problem.pays(), [&](int64_t channel) { pad(sample, channel); });
     else // padding that is negative leaves elements out
       source = problem.x.at(sample, 0) - problem.low[0] * depthStride - problem.low[1] * rowStride - problem.low[2];
     int64_t lines = problem.y.sizes[0] * problem.y.sizes[1], columns = problem.y.sizes[2];
@@ -156,6 +160,37 @@ private:
   struct Tile {
     int64_t sample, group, line, lines, column, columns;
   };
+
+  /// Whether x is a view of [N, H, W, C], of which sixteen channels are transposed at once.
+  bool isChannelsLast() const {
+    return problem.x.channelStride == 1 && problem.x.strides[2] != 1 && problem.strides[2] == 1;
+  }
+
+  /// As pad, of `count` channels from `first` on.
+  void padLast(int64_t sample, int64_t first, int64_t count) const {
+    const Samples &x = problem.x;
+    int64_t width = rows.width(), low = problem.low[2];
+    int64_t begin = larger(0, -low), end = smaller(x.sizes[2], width - low);
+    for (int64_t d = 0; d < problem.reach(0); ++d)
+      for (int64_t h = 0; h < problem.reach(1); ++h) {
+        float *to = padded + first * channelStride + d * depthStride + h * rowStride;
+        for (int64_t c = 0; c < count; ++c)
+          fillZeros(to + c * channelStride, width);
+        int64_t depth = d - problem.low[0], line = h - problem.low[1];
+        if (depth < 0 || depth >= x.sizes[0] || line < 0 || line >= x.sizes[1])
+          continue;
+        const float *from = x.at(sample, first) + depth * x.strides[0] + line * x.strides[1];
+        for (int64_t w = begin; w < end; w += kLanes) {
+          int64_t size = smaller(kLanes, end - w);
+          Vector block[kLanes];
+          for (int64_t i = 0; i < kLanes; ++i)
+            block[i] = loadColumns(from + (w + smaller(i, size - 1)) * x.strides[2], count);
+          transpose(block);
+          for (int64_t c = 0; c < count; ++c)
+            storeColumns(to + c * channelStride + low + w, block[c], size);
+        }
+      }
+  }
 
   /// Copies a channel of x into the middle of zeros, rows as phases.
   void pad(int64_t sample, int64_t channel) const {
