@@ -225,7 +225,7 @@ def BoundLookups : RaisingPass<"hone-bound-lookups"> {
     Changes nothing but attributes of functions (hone/Dialect/Hone/Lookups.h), from which the runtime refuses a call that would
     look up what no table has. Where `hone.embedding` or a Gather looks the elements of an input up, perhaps with a constant
     added, the argument gets `hone.rows`. Where the numbers of rows are positions, the function gets `hone.limits`, and so it does
-    where a Slice cuts as many rows out as there are positions, and the result is broadcast with something that has that many. It is
+    where a Slice cuts out a row for each position, and the result is broadcast with something of as many positions. It is
     silent on numbers of rows that it does not understand.
   }];
   let statistics = [Statistic<"numBounded", "num-tables-bounded", "Number of lookups whose bounds are known">];

@@ -8,6 +8,7 @@
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
+#include "hone/kernels/limits.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -158,9 +159,6 @@ template <typename Op> static void addWindows(KernelCall &kernel, Op op) {
   add({"low0", "low1", "low2"}, op.getLow(), 0);
 }
 
-/// What kernels take for none.
-static constexpr double kNoLimit = 3e38;
-
 static KernelCall select(ConvolutionOp op) {
   hrt::PanelsAttr panels = getPanels(op.getWeight());
   if (op.getKernel().size() > kSpatialAxes || (!panels && !isPlainF32(op.getWeight())))
@@ -168,7 +166,7 @@ static KernelCall select(ConvolutionOp op) {
   KernelCall kernel{panels ? "hone.packed_convolution.f32" : "hone.convolution.f32",
                     {{"x", op.getX()}, {"weight", op.getWeight()}, {"bias", op.getBias()}},
                     {{"groups", op.getGroups()}},
-                    {{"least", -kNoLimit}, {"most", kNoLimit}}}; // hone-fold-clamps limits them
+                    {{"least", -kernels::kNoLimit}, {"most", kernels::kNoLimit}}}; // hone-fold-clamps limits them
   addWindows(kernel, op);
   return kernel;
 }

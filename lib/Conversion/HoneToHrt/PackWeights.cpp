@@ -7,6 +7,7 @@
 #include "hone/Conversion/Passes.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
+#include "hone/cpu/packing/layout.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -40,12 +41,12 @@ static bool isProductWeight(OpOperand &use) {
 /// Whether a kernel with output channels as lanes takes the convolution: lanes are filled well, and panels belong to one group each, or
 /// are depthwise.
 static bool hasPanels(ConvolutionOp op) {
-  constexpr int64_t lanes = 16, least = 12;
+  constexpr int64_t least = 12;
   RankedTensorType weight = op.getWeight().getType();
   int64_t groups = op.getGroups(), outputs = weight.getDimSize(0);
   if (groups > 1 && weight.getDimSize(1) == llvm::product_of(op.getKernel()))
     return outputs >= least;
-  return outputs / groups >= least && (groups == 1 || outputs / groups % lanes == 0);
+  return outputs / groups >= least && (groups == 1 || outputs / groups % cpu::kPanelOutputs == 0);
 }
 
 static bool isConvolved(OpOperand &use) {

@@ -7,6 +7,7 @@
 #include "hone/Conversion/Passes.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
 #include "hone/kernels/descriptions.h"
+#include "hone/kernels/limits.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -34,7 +35,8 @@ struct Limits {
 static std::optional<double> getBound(Value a, Value b, Value limited) {
   Value bound = a == limited ? b : b == limited ? a : Value();
   APFloat number(0.0f);
-  if (!bound || !matchPattern(bound, m_ConstantFloat(&number)) || !(std::abs(number.convertToDouble()) < 3e38))
+  if (!bound || !matchPattern(bound, m_ConstantFloat(&number)) ||
+      !(std::abs(number.convertToDouble()) < kernels::kNoLimit))
     return std::nullopt;
   return number.convertToDouble();
 }

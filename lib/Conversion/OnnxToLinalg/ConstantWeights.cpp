@@ -14,9 +14,7 @@ using namespace mlir;
 
 namespace hone::lowering {
 
-static bool isNode(Operation *op, StringRef name) {
-  return op && op->getName().getStringRef().starts_with("onnx.") && op->getName().stripDialect() == name;
-}
+using onnxir::isNode;
 
 /// The node that makes `value`, without reshapes of it.
 static Operation *skipShapes(Value value) {

@@ -52,8 +52,6 @@ private:
 };
 } // namespace
 
-static bool isNode(Operation *op, StringRef name) { return op && op->getName().getStringRef() == name; }
-
 /// The operand, or null where it is not given.
 static Value getOperand(Operation *op, unsigned number) {
   Value value = number < op->getNumOperands() ? op->getOperand(number) : Value();
@@ -76,7 +74,7 @@ BatchNormFolder::Floats BatchNormFolder::read(Value value) {
     auto elements = param ? readElements(param) : FailureOr<std::vector<float>>();
     return succeeded(elements) ? Floats(std::move(*elements)) : std::nullopt;
   }
-  auto dense = isNode(op, "onnx.Constant") ? op->getAttrOfType<DenseFPElementsAttr>("value") : DenseFPElementsAttr();
+  auto dense = onnxir::isNode(op, "Constant") ? op->getAttrOfType<DenseFPElementsAttr>("value") : DenseFPElementsAttr();
   if (!dense)
     return std::nullopt;
   return std::vector<float>(dense.value_begin<float>(), dense.value_end<float>());
@@ -132,10 +130,10 @@ std::optional<BatchNormFolder::Affine> BatchNormFolder::readSum(Operation *sum, 
 
 /// The number of the operand that is the result of a convolution which nothing else reads; nothing where there is none.
 static std::optional<unsigned> findConvolution(Operation *op) {
-  for (unsigned number = 0; number < (isNode(op, "onnx.Add") ? 2 : 1); ++number) {
+  for (unsigned number = 0; number < (onnxir::isNode(op, "Add") ? 2 : 1); ++number) {
     Value input = getOperand(op, number);
     Operation *convolution = input ? input.getDefiningOp() : nullptr;
-    if (isNode(convolution, "onnx.Conv") && input.hasOneUse() && convolution->getBlock() == op->getBlock())
+    if (onnxir::isNode(convolution, "Conv") && input.hasOneUse() && convolution->getBlock() == op->getBlock())
       return number;
   }
   return std::nullopt;
@@ -151,7 +149,7 @@ bool BatchNormFolder::fold(Operation *op) {
   if (!type || type.getNumElements() == 0)
     return false;
   auto rows = static_cast<size_t>(type.getDimSize(0)), columns = static_cast<size_t>(type.getNumElements()) / rows;
-  bool isSum = isNode(op, "onnx.Add");
+  bool isSum = onnxir::isNode(op, "Add");
   std::optional<Affine> affine = isSum ? readSum(op, *input, rows) : readNorm(op, rows);
   Floats bias = oldBias ? read(oldBias) : std::vector<float>(rows, 0.0f);
   if (!affine || !bias || bias->size() != rows)
@@ -181,7 +179,7 @@ struct FoldBatchNorms : impl::FoldBatchNormsBase<FoldBatchNorms> {
   void runOnOperation() override {
     SmallVector<Operation *> all; // in order: a normalisation may follow a sum
     getOperation().walk([&](Operation *op) {
-      if (isNode(op, "onnx.BatchNormalization") || isNode(op, "onnx.Add"))
+      if (onnxir::isNode(op, "BatchNormalization") || onnxir::isNode(op, "Add"))
         all.push_back(op);
     });
     BatchNormFolder folder(getOperation());

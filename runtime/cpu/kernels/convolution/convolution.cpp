@@ -5,6 +5,8 @@
 
 #include "../entry.h"
 
+#include "hone/kernels/limits.h"
+
 #include "depthwise.h"
 #include "panels.h"
 #include "planes.h"
@@ -32,8 +34,6 @@ Convolution problemOf(const hone_tensor &x, const hone_tensor &y, const Epilogue
   return problem;
 }
 
-constexpr double kNoLimit = 3e38;
-
 /// Null data where it is absent, which has rank 0 or no elements.
 Samples residualOf(const hone_tensor &residual, const hone_tensor &y) {
   Samples samples(isAbsent(residual) ? y : residual);
@@ -46,8 +46,8 @@ template <typename Call> Convolution problemOf(const Call &call) {
   const auto &o = call.operands;
   double least = call.floats.least, most = call.floats.most;
   Epilogue epilogue{vectorOf(o.bias), residualOf(o.residual, o.y),
-                    least <= -kNoLimit ? -__builtin_inff() : static_cast<float>(least),
-                    most >= kNoLimit ? __builtin_inff() : static_cast<float>(most)};
+                    least <= -kernels::kNoLimit ? -__builtin_inff() : static_cast<float>(least),
+                    most >= kernels::kNoLimit ? __builtin_inff() : static_cast<float>(most)};
   return problemOf(o.x, o.y, epilogue, call.ints.groups, call.ints);
 }
 
