@@ -8,11 +8,11 @@
 #include "CompressionRecord.h"
 #include "DraftModel.h"
 #include "ExternalFiles.h"
+#include "Models.h"
 #include "Outputs.h"
 #include "RemarksFile.h"
 #include "Rewrites.h"
 #include "hone/Artefact/Artefact.h"
-#include "hone/Conversion/Encoder.h"
 #include "hone/Conversion/Passes.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/Report.h"
@@ -151,14 +151,17 @@ static LogicalResult saveIr(const CompileOptions &options, const Phase &phase, s
   return failed(report(module.getLoc(), inputs.checkOutput(name))) ? failure() : writeModule(module, name);
 }
 
-/// How texts begin and end, as generation_config.json says, and where it does not, config.json.
-static LogicalResult describeTexts(const OutputOptions &options, Location loc, io::GenerationInfo &info) {
+/// How texts begin and end, and which token features take the place of, as generation_config.json says, and where it does not, config.json.
+static LogicalResult describeTexts(const OutputOptions &options, Location loc, io::Manifest &manifest) {
+  io::GenerationInfo &info = manifest.generation;
   for (const std::string &file : {options.generationConfig, options.modelConfig}) {
     if (file.empty())
       continue;
     auto config = io::readGenerationConfig(file);
     if (!config.ok())
       return report(loc, config.status());
+    if (manifest.features && manifest.features->token < 0)
+      manifest.features->token = config->featureToken.value_or(-1);
     bool isFirst = info.isEmpty();
     if (isFirst)
       info.rules = config->info.rules;
@@ -172,6 +175,10 @@ static LogicalResult describeTexts(const OutputOptions &options, Location loc, i
       emitWarning(loc) << file << " asks for " << llvm::join(config->ignored, ", ")
                        << ", which 'hone run' does not follow";
   }
+  if (manifest.features && manifest.features->token < 0)
+    return emitError(loc)
+           << "expected --feature-token, the token of prompts that features take the place of, or a configuration with "
+              "'image_token_id' or 'audio_token_id'";
   return success();
 }
 
@@ -424,30 +431,6 @@ static FailureOr<ArtefactWriter> createArtefact(const CompileOptions &options, c
   return artefact;
 }
 
-namespace {
-/// Those that are no file of their own are null.
-struct Models {
-  OwningOpRef<ModuleOp> model, draft, encoder, crossAttention;
-
-  SmallVector<ModuleOp, 4> list() {
-    SmallVector<ModuleOp, 4> given;
-    for (auto *each : {&model, &draft, &encoder, &crossAttention})
-      if (*each)
-        given.push_back(**each);
-    return given;
-  }
-};
-} // namespace
-
-static LogicalResult readModels(const CompileOptions &options, MLIRContext *context, Models &models) {
-  for (auto [file, model] : {std::pair(options.input, &models.model), std::pair(options.draft.getFile(), &models.draft),
-                             std::pair(options.encoder.encoder, &models.encoder),
-                             std::pair(options.encoder.crossAttention, &models.crossAttention)})
-    if (!file.empty() && !(*model = readModel(file, context, options.reading)))
-      return failure();
-  return success();
-}
-
 LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
   auto loc = FileLineColLoc::get(context, llvm::sys::path::filename(options.input), 0, 0);
   std::string error;
@@ -470,12 +453,13 @@ LogicalResult compile(const CompileOptions &options, MLIRContext *context) {
   FailureOr<std::unique_ptr<RemarksFile>> remarks = RemarksFile::open(options.outputs.remarks, *context, loc);
   if (failed(remarks))
     return failure();
-  if (models.encoder &&
-      failed(addEncoder(module, *models.encoder, models.crossAttention ? *models.crossAttention : ModuleOp())))
+  FailureOr<std::optional<io::FeatureInfo>> features = joinModels(options.encoder, models);
+  if (failed(features))
     return failure();
   Compilation compilation{options, *target, *chip, inputs, steps, module, std::move(models.draft), {}, {}};
+  compilation.manifest.features = *features;
   fillManifest(options, *target, compilation.manifest);
-  if (failed(describeTexts(options.outputs, loc, compilation.manifest.generation)) ||
+  if (failed(describeTexts(options.outputs, loc, compilation.manifest)) ||
       failed(addPooling(options.pooling, loc, module, compilation.manifest)))
     return failure();
   if (options.phases.stopAfter.empty()) {

@@ -68,6 +68,20 @@ static void findFile(const fs::path &folder, StringRef file, std::string &name) 
     name = found.string();
 }
 
+/// Whether the folder has a decoder that reads embeddings, which becomes that of `compile`, with the encoders of images or else audio that there are.
+static bool findEmbedding(const fs::path &folder, CompileOptions &compile) {
+  std::string embedding, decoder;
+  findFile(folder, "embed_tokens.onnx", embedding);
+  findFile(folder, "decoder_model_merged.onnx", decoder);
+  if (embedding.empty() || decoder.empty())
+    return false;
+  compile.input = decoder;
+  compile.encoder.embedding = embedding;
+  for (StringRef name : {"vision_encoder.onnx", "audio_encoder.onnx"})
+    findFile(folder, name, compile.encoder.encoder);
+  return true;
+}
+
 /// Whether the folder has an encoder and a decoder, which become those of `compile`.
 static bool findEncoderAndDecoder(const fs::path &folder, CompileOptions &compile) {
   std::string encoder, decoder, cross;
@@ -94,9 +108,11 @@ LogicalResult findFiles(CompileOptions &compile) {
   findFile(folder, "source.spm", compile.outputs.tokenizer); // Marian's
   findFile(folder, "generation_config.json", compile.outputs.generationConfig);
   findFile(folder, "config.json", compile.outputs.modelConfig);
-  bool areTwo = !compile.encoder.isAsked() &&
-                (findEncoderAndDecoder(folder, compile) || findEncoderAndDecoder(folder / "onnx", compile));
-  return areTwo ? success() : findModel(compile.input);
+  for (const fs::path &place : {folder, folder / "onnx"})
+    if ((compile.encoder.embedding.empty() && findEmbedding(place, compile)) ||
+        (!compile.encoder.isAsked() && findEncoderAndDecoder(place, compile)))
+      return success();
+  return findModel(compile.input);
 }
 
 std::string nameArtefact(StringRef model) {

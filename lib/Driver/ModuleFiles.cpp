@@ -128,7 +128,7 @@ static LogicalResult checkSplats(ModuleOp module, const Limits &limits) {
 OwningOpRef<ModuleOp> readModel(StringRef path, MLIRContext *context, const ReadOptions &options) {
   bool isText = path.ends_with(".mlir");
   if (!isText && !path.ends_with(".mlirbc"))
-    return importOnnx(path, context, options.limits);
+    return importOnnx(path, context, options.limits, options.leastOpset);
   Location loc = getLocation(path, context);
   if (options.untrusted) {
     emitError(loc) << "unsupported input '" << path << "' with --untrusted; supported: ONNX, since IR may be code";

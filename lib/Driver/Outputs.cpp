@@ -21,7 +21,8 @@ io::InputFiles listInputs(const CompileOptions &options, ArrayRef<ModuleOp> modu
        {options.input, options.outputs.tokenizer, options.compression.statistics,
         options.compression.quantization.pass.sensitivities, options.compression.quantization.pass.outlierShares,
         options.target.ptxas, options.draft.getFile(), options.draft.tokenizer, options.encoder.encoder,
-        options.encoder.crossAttention, options.outputs.generationConfig, options.outputs.modelConfig})
+        options.encoder.crossAttention, options.encoder.embedding, options.outputs.generationConfig,
+        options.outputs.modelConfig})
     inputs.add(file);
   for (const std::string &file : options.otherInputs)
     inputs.add(file);

@@ -24,19 +24,19 @@ static ::onnx::OperatorSetIdProto *findDefaultOpset(ModelProto &model) {
   return nullptr;
 }
 
-/// A node of the default domain whose operator means something else in opset `version` than in the oldest supported one, or null.
-static const NodeProto *findChanged(const GraphProto &graph, int64_t version) {
+/// A node of the default domain whose operator means something else in opset `version` than in opset `target`, or null.
+static const NodeProto *findChanged(const GraphProto &graph, int64_t version, int64_t target) {
   for (const NodeProto &node : graph.node()) {
     auto getSchema = [&](int64_t opset) {
       return ::onnx::OpSchemaRegistry::Schema(node.op_type(), static_cast<int>(opset), node.domain());
     };
-    const ::onnx::OpSchema *then = getSchema(version), *now = getSchema(kOldestOpset);
+    const ::onnx::OpSchema *then = getSchema(version), *now = getSchema(target);
     bool same = then && now && then->SinceVersion() == now->SinceVersion() && !now->Deprecated();
     if (node.domain().empty() && !same)
       return &node;
     for (const auto &attribute : node.attribute())
       if (attribute.has_g())
-        if (const NodeProto *changed = findChanged(attribute.g(), version))
+        if (const NodeProto *changed = findChanged(attribute.g(), version, target))
           return changed;
   }
   return nullptr;
@@ -83,28 +83,31 @@ static StringRef shorten(StringRef message) {
       .rtrim(". ");
 }
 
-LogicalResult convertOpset(ModelProto &model, llvm::function_ref<void(ModelProto &)> inferShapes, Location loc) {
+LogicalResult convertOpset(ModelProto &model, int64_t target, llvm::function_ref<void(ModelProto &)> inferShapes,
+                           Location loc) {
   ::onnx::OperatorSetIdProto *opset = findDefaultOpset(model);
-  if (!opset || opset->version() >= kOldestOpset)
+  if (!opset || opset->version() >= target)
     return success();
-  const NodeProto *changed = findChanged(model.graph(), opset->version());
+  const NodeProto *changed = findChanged(model.graph(), opset->version(), target);
   if (!changed) {
-    opset->set_version(kOldestOpset);
+    opset->set_version(target);
     return success();
   }
   std::string name = changed->op_type();
   try {
     ModelProto inferred = model;
     inferShapes(inferred);
-    ModelProto converted = ::onnx::version_conversion::ConvertVersion(model, kOldestOpset);
+    ModelProto converted = ::onnx::version_conversion::ConvertVersion(model, static_cast<int>(target));
     if (!hasSameInputs(model.graph(), converted.graph()))
       throw std::runtime_error("the inputs of the model would have other sizes");
-    placeSamples(*converted.mutable_graph());
+    if (opset->version() < kOldestOpset)
+      placeSamples(*converted.mutable_graph());
     *converted.mutable_metadata_props() = model.metadata_props();
     model = std::move(converted);
   } catch (const std::exception &error) {
     return emitError(loc) << "cannot convert operator '" << name << "' of opset " << opset->version() << " to opset "
-                          << kOldestOpset << ", the oldest that is supported: " << shorten(error.what());
+                          << target << (target == kOldestOpset ? ", the oldest that is supported: " : ": ")
+                          << shorten(error.what());
   }
   return success();
 }

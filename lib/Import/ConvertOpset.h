@@ -15,11 +15,11 @@ namespace hone {
 /// Operators are supported as they are from this opset of the default domain on.
 inline constexpr int64_t kOldestOpset = 11;
 
-/// Brings a checked model of an older opset to the oldest supported one. Where no operator changed in between that is the number
-/// alone; else libonnx converts the model, after `inferShapes` has shown that its shapes can be inferred. Failure after a diagnostic
+/// Brings a checked model of an older opset to `target`, at least the oldest supported one. Where no operator changed in between that is the
+/// number alone; else libonnx converts the model, after `inferShapes` has shown that its shapes can be inferred. Failure after a diagnostic
 /// that names an operator that changed.
-llvm::LogicalResult convertOpset(::onnx::ModelProto &model, llvm::function_ref<void(::onnx::ModelProto &)> inferShapes,
-                                 mlir::Location loc);
+llvm::LogicalResult convertOpset(::onnx::ModelProto &model, int64_t target,
+                                 llvm::function_ref<void(::onnx::ModelProto &)> inferShapes, mlir::Location loc);
 
 } // namespace hone
 

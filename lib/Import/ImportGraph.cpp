@@ -118,11 +118,11 @@ static void describeModule(ModuleOp module, const OnnxFile &file) {
   module->setAttr(onnxir::kModelAttr, describeModel(*file.model, builder.getContext()));
 }
 
-OwningOpRef<ModuleOp> importOnnx(StringRef path, MLIRContext *context, const Limits &limits) {
+OwningOpRef<ModuleOp> importOnnx(StringRef path, MLIRContext *context, const Limits &limits, int64_t leastOpset) {
   context->loadDialect<func::FuncDialect, HoneDialect>();
   context->getOrLoadDialect(onnxir::kDialectName);
   auto loc = FileLineColLoc::get(context, llvm::sys::path::filename(path), 0, 0);
-  OnnxFile file = readOnnxFile(path, limits, loc);
+  OnnxFile file = readOnnxFile(path, limits, leastOpset, loc);
   if (!file.model)
     return nullptr;
   OwningOpRef<ModuleOp> module = ModuleOp::create(loc);

@@ -212,7 +212,7 @@ static void spellDefaultDomain(ModelProto &model) {
       opset.set_domain("");
 }
 
-OnnxFile readOnnxFile(StringRef path, const Limits &limits, Location loc) {
+OnnxFile readOnnxFile(StringRef path, const Limits &limits, int64_t leastOpset, Location loc) {
   OnnxFile file;
   std::shared_ptr<ModelProto> model;
   guarded(loc, ("cannot read '" + path + "'").str(), [&] { model = parse(path, limits, loc); });
@@ -230,7 +230,9 @@ OnnxFile readOnnxFile(StringRef path, const Limits &limits, Location loc) {
   if (failed(expandSparseInitializers(*model->mutable_graph(), limits, loc)))
     return file;
   bool converted = false;
-  guarded(loc, "cannot convert the opset", [&] { converted = succeeded(convertOpset(*model, inferShapes, loc)); });
+  int64_t target = std::max(kOldestOpset, leastOpset);
+  guarded(loc, "cannot convert the opset",
+          [&] { converted = succeeded(convertOpset(*model, target, inferShapes, loc)); });
   if (!converted)
     return file;
   llvm::copy_if(model->opset_import(), google::protobuf::RepeatedFieldBackInserter(&file.opsets),

@@ -25,8 +25,8 @@ struct OnnxFile {
   llvm::DenseMap<const ::onnx::GraphProto *, ::onnx::GraphProto> descriptions;
 };
 
-/// Reads and prepares `path`; no model after a diagnostic at `loc`.
-OnnxFile readOnnxFile(llvm::StringRef path, const Limits &limits, mlir::Location loc);
+/// Reads and prepares `path`, in opset `leastOpset` at least of the default domain; no model after a diagnostic at `loc`.
+OnnxFile readOnnxFile(llvm::StringRef path, const Limits &limits, int64_t leastOpset, mlir::Location loc);
 
 } // namespace hone
 

@@ -59,7 +59,8 @@ absl::Status generate(hone_session &session, std::span<const int64_t> prompt, co
     HONE_ASSIGN_OR_RETURN(start, rt::chooseStart(model));
     prompt = start;
   }
-  return rt::writeText(model, session.tokenizer.get(), prompt, writing, receive).status();
+  HONE_ASSIGN_OR_RETURN(std::vector<int64_t> placed, model.placeFeatures(prompt));
+  return rt::writeText(model, session.tokenizer.get(), placed, writing, receive).status();
 }
 
 absl::StatusOr<std::unique_ptr<rt::Session>> openSession(const hone_module &module, const hone_session_options *given) {

@@ -48,14 +48,20 @@ absl::StatusOr<std::vector<int64_t>> readDecoderTokens(const rt::Module &module,
   return std::vector<int64_t>();
 }
 
+absl::StatusOr<NamedArrays> readEncoderInputs(const rt::Module &module, const GenerateOptions &options) {
+  HONE_ASSIGN_OR_RETURN(io::NpzReader file, io::NpzReader::open(*options.encoderInputs));
+  return readInputs(file, "", *module.manifest().entry(rt::kEncoderEntry));
+}
+
 absl::StatusOr<std::vector<TextBeginning>>
 readEncoderBeginnings(const rt::Module &module, const text::Tokenizer *tokenizer, const GenerateOptions &options) {
   const io::EntryInfo &encoder = *module.manifest().entry(rt::kEncoderEntry);
   HONE_ASSIGN_OR_RETURN(std::vector<int64_t> first, readDecoderTokens(module, tokenizer, options));
   std::vector<TextBeginning> texts;
+  if (options.encoderInputs && (options.prompt || options.promptFile || options.tokens))
+    return invalid("unsupported --encoder-inputs with a prompt, which is also what the encoder reads");
   if (options.encoderInputs) {
-    HONE_ASSIGN_OR_RETURN(io::NpzReader file, io::NpzReader::open(*options.encoderInputs));
-    HONE_ASSIGN_OR_RETURN(NamedArrays inputs, readInputs(file, "", encoder));
+    HONE_ASSIGN_OR_RETURN(NamedArrays inputs, readEncoderInputs(module, options));
     texts.push_back({std::move(inputs), first});
     return texts;
   }
@@ -65,6 +71,26 @@ readEncoderBeginnings(const rt::Module &module, const text::Tokenizer *tokenizer
       return invalid("expected at least one token for the encoder");
     HONE_ASSIGN_OR_RETURN(NamedArrays inputs, makeTextInputs(encoder, prompt));
     texts.push_back({std::move(inputs), first});
+  }
+  return texts;
+}
+
+/// A prompt with features in it, or without.
+absl::StatusOr<std::vector<TextBeginning>>
+readFeatureBeginnings(const rt::Module &module, const text::Tokenizer *tokenizer, const GenerateOptions &options) {
+  for (const auto &[name, isGiven] :
+       {std::pair("--decoder-prompt", options.decoderPrompt.has_value()),
+        std::pair("--decoder-tokens", options.decoderTokens.has_value()),
+        std::pair("--encoder-inputs with --context", options.encoderInputs && options.context)})
+    if (isGiven)
+      return invalid("unsupported ", name, " with a model that reads features among the tokens of its prompt");
+  HONE_ASSIGN_OR_RETURN(Rows prompts, readPrompts(module, tokenizer, options));
+  std::vector<TextBeginning> texts;
+  for (std::vector<int64_t> &prompt : prompts) {
+    TextBeginning &text = texts.emplace_back(TextBeginning{std::nullopt, std::move(prompt)});
+    if (options.encoderInputs) {
+      HONE_ASSIGN_OR_RETURN(text.encoder, readEncoderInputs(module, options));
+    }
   }
   return texts;
 }
@@ -89,11 +115,14 @@ absl::StatusOr<NamedArrays> makeTextInputs(const io::EntryInfo &entry, std::span
 }
 
 bool runsEncoder(const rt::Module &module, const GenerateOptions &options) {
-  return module.manifest().entry(rt::kEncoderEntry) && !options.context;
+  bool isNeeded = !module.manifest().features || options.encoderInputs; // texts need no features
+  return module.manifest().entry(rt::kEncoderEntry) && !options.context && isNeeded;
 }
 
 absl::StatusOr<std::vector<TextBeginning>> readBeginnings(const rt::Module &module, const text::Tokenizer *tokenizer,
                                                           const GenerateOptions &options) {
+  if (module.manifest().features)
+    return readFeatureBeginnings(module, tokenizer, options);
   if (runsEncoder(module, options))
     return readEncoderBeginnings(module, tokenizer, options);
   for (const auto &[name, given] :

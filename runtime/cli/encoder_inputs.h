@@ -25,7 +25,7 @@ struct TextBeginning {
 /// Whether the module has an encoder that is going to run.
 bool runsEncoder(const rt::Module &module, const GenerateOptions &options);
 
-/// Those of --prompt, --prompt-file or the rows of --tokens, or of --encoder-inputs. Fails where an option goes with another kind of model.
+/// Those of --prompt, --prompt-file or the rows of --tokens, or of --encoder-inputs, which goes with a prompt where the model reads features in it. Fails where an option goes with another kind of model.
 absl::StatusOr<std::vector<TextBeginning>> readBeginnings(const rt::Module &module, const text::Tokenizer *tokenizer,
                                                           const GenerateOptions &options);
 

@@ -101,6 +101,8 @@ absl::Status checkEncoder(const rt::Module &module, const GenerateOptions &optio
        {std::pair("--prompt-cache", options.promptCache.has_value()), std::pair("--batch", options.batch > 1)})
     if (isGiven && runsEncoder(module, options))
       return invalid("unsupported ", name, " with a model that has an encoder");
+  if (options.batch > 1 && module.manifest().features) // sessions with context cannot be joined
+    return invalid("unsupported --batch with a model that reads features");
   return absl::OkStatus();
 }
 
@@ -118,6 +120,7 @@ public:
     if (beginning.encoder && prompt.empty()) {
       HONE_ASSIGN_OR_RETURN(prompt, rt::chooseStart(model));
     }
+    HONE_ASSIGN_OR_RETURN(prompt, model.placeFeatures(prompt));
     std::vector<int64_t> written;
     auto receive = [&](int64_t token, std::string_view piece) -> absl::StatusOr<bool> {
       if (token != rt::kNoToken)

@@ -16,7 +16,7 @@ using io::invalid;
 
 constexpr const char *kHelp =
     R"(usage: {program} run MODEL.hone --prompt TEXT | --prompt-file FILE | --tokens FILE.npy [OPTIONS]
-       {program} run MODEL.hone --encoder-inputs FILE.npz [OPTIONS]
+       {program} run MODEL.hone [--prompt TEXT] --encoder-inputs FILE.npz [OPTIONS]
        {program} run MODEL.hone --inputs FILE.npz [OPTIONS]
        {program} run MODEL.hone --cases FILE.npz [OPTIONS]
 
@@ -130,8 +130,9 @@ absl::Status checkMode(const RunOptions &options) {
   const CallOptions &call = options.call;
   const GenerateOptions &generate = options.generate;
   bool callsOnce = call.inputs || call.outputs || call.expect; // an entry may have no inputs
-  int modes = generate.prompt.has_value() + generate.promptFile.has_value() + generate.tokens.has_value() +
-              generate.encoderInputs.has_value() + callsOnce + call.cases.has_value();
+  int prompts = generate.prompt.has_value() + generate.promptFile.has_value() + generate.tokens.has_value();
+  bool isOfEncoder = generate.encoderInputs && prompts == 0; // beside a prompt it may have features for that
+  int modes = prompts + isOfEncoder + callsOnce + call.cases.has_value();
   if (generate.decoderPrompt && generate.decoderTokens)
     return invalid("expected one of --decoder-prompt and --decoder-tokens, but got both");
   if (modes == 1)

@@ -100,6 +100,9 @@ absl::StatusOr<std::vector<int64_t>> chooseStart(LanguageModel &model) {
 absl::StatusOr<LanguageModel> LanguageModel::over(Session &session) {
   LanguageModel model(session);
   HONE_RETURN_IF_ERROR(model.checkSignature());
+  const std::optional<io::FeatureInfo> &features = session.module().manifest().features;
+  if (features && session.checkContextName(features->input).ok())
+    HONE_RETURN_IF_ERROR(session.fillContext(features->input));
   return model;
 }
 
@@ -127,20 +130,63 @@ absl::Status LanguageModel::checkTokens(std::span<const int64_t> tokens) const {
   if (tokens.empty())
     return invalid("expected at least one token");
   int64_t end = vocabulary().value_or(std::numeric_limits<int32_t>::max());
-  auto wrong = std::ranges::find_if(tokens, [end](int64_t token) { return token < 0 || token >= end; });
-  if (wrong == tokens.end())
-    return absl::OkStatus();
-  return invalid("token ", *wrong, " at position ", length() + (wrong - tokens.begin()),
-                 " is outside the vocabulary of ", end);
+  for (size_t i = 0; i < tokens.size(); ++i)
+    if (int64_t position = length() + static_cast<int64_t>(i);
+        (tokens[i] < 0 || tokens[i] >= end) && !findFeature(position))
+      return invalid("token ", tokens[i], " at position ", position, " is outside the vocabulary of ", end);
+  return absl::OkStatus();
+}
+
+/// The row of the features that is at a position, or nothing.
+std::optional<int64_t> LanguageModel::findFeature(int64_t position) const {
+  auto place = std::ranges::lower_bound(places, position);
+  return place != places.end() && *place == position ? std::optional(place - places.begin()) : std::nullopt;
+}
+
+/// The tokens to feed next, with the ids of the features that stand among them.
+std::vector<int64_t> LanguageModel::withFeatures(std::span<const int64_t> tokens) const {
+  std::vector<int64_t> ids(tokens.begin(), tokens.end());
+  if (places.empty() || places.back() < length())
+    return ids;
+  for (size_t i = 0; i < ids.size(); ++i)
+    if (std::optional<int64_t> row = findFeature(length() + static_cast<int64_t>(i)))
+      ids[i] = io::kFirstFeatureId + *row;
+  return ids;
+}
+
+absl::StatusOr<std::vector<int64_t>> LanguageModel::placeFeatures(std::span<const int64_t> prompt) {
+  std::vector<int64_t> placed(prompt.begin(), prompt.end());
+  const std::optional<io::FeatureInfo> &features = memory->module().manifest().features;
+  if (!features)
+    return placed;
+  const io::Array *rows = memory->givenContext(features->input);
+  int64_t stands = std::ranges::count(prompt, features->token), count = rows ? rows->shape()[0] : 0;
+  if (stands == 0 && count == 0)
+    return placed;
+  if (count == 0)
+    return invalid("expected a prompt without token ", features->token,
+                   ", which stands for features, as the session has none of '", features->input, "'");
+  if (stands == 0 || count < stands || count % stands != 0)
+    return invalid("expected the prompt to have token ", features->token, " where the ", count,
+                   " features go: once, or as often as divides them, but got ", stands);
+  placed.clear();
+  places.clear();
+  for (int64_t token : prompt)
+    for (int64_t i = 0; i < (token == features->token ? count / stands : 1); ++i) {
+      if (token == features->token)
+        places.push_back(length() + std::ssize(placed));
+      placed.push_back(token);
+    }
+  return placed;
 }
 
 absl::StatusOr<io::Array> LanguageModel::tokensAsInput(std::span<const int64_t> tokens, int64_t sequences) const {
   HONE_ASSIGN_OR_RETURN(io::Array array, io::Array::create(memory->entry().inputs[0].dtype,
                                                            std::vector{sequences, std::ssize(tokens) / sequences}));
   if (array.dtype() == HONE_I64)
-    std::ranges::copy(tokens, array.as<int64_t>().begin());
+    std::ranges::copy(withFeatures(tokens), array.as<int64_t>().begin());
   else
-    std::ranges::transform(tokens, array.as<int32_t>().begin(),
+    std::ranges::transform(withFeatures(tokens), array.as<int32_t>().begin(),
                            [](int64_t token) { return static_cast<int32_t>(token); });
   return array;
 }

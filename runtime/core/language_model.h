@@ -9,6 +9,8 @@
 #include "core/module.h"
 
 #include <functional>
+#include <optional>
+#include <vector>
 
 namespace hone::rt {
 
@@ -16,7 +18,7 @@ namespace hone::rt {
 /// gives logits (f32 [batch, sequence, vocabulary], or [batch, 1, vocabulary] of the last token) first. The session, which outlives it, has the context.
 class LanguageModel {
 public:
-  /// Fails where the session's entry has another signature.
+  /// Fails where the session's entry has another signature. Where it reads features of an encoder and has none, texts have none.
   static absl::StatusOr<LanguageModel> over(Session &session);
 
   Session &session() const { return *memory; }
@@ -27,6 +29,10 @@ public:
 
   /// Fails where the model has no rows for the positions of so many more tokens.
   absl::Status checkRoom(int64_t tokens) const;
+
+  /// A prompt to feed next, with as many tokens in place of each one that stands for features (io::FeatureInfo) as the features of the session's
+  /// context are divided among them; a model without features has the prompt as it is. Fails where they cannot be divided so.
+  absl::StatusOr<std::vector<int64_t>> placeFeatures(std::span<const int64_t> prompt);
 
   /// Makes room for tokens that are going to be fed, so that the state is not copied as it grows.
   void reserve(int64_t promptTokens, int64_t newTokens);
@@ -55,11 +61,14 @@ private:
   explicit LanguageModel(Session &session) : memory(&session) {}
   absl::Status checkSignature() const;
   absl::Status checkTokens(std::span<const int64_t> tokens) const;
+  std::optional<int64_t> findFeature(int64_t position) const;
+  std::vector<int64_t> withFeatures(std::span<const int64_t> tokens) const;
   absl::StatusOr<io::Array> tokensAsInput(std::span<const int64_t> tokens, int64_t sequences = 1) const;
   absl::StatusOr<io::Array> takeLogits(absl::StatusOr<std::vector<io::Array>> outputs, int64_t tokens,
                                        int64_t logitsToKeep, int64_t sequences = 1) const;
 
   Session *memory;
+  std::vector<int64_t> places; // of the features, positions in ascending order
 };
 
 /// What the artefact's decoder begins a text with, of which there is none yet: of a choice the token that the model finds likeliest after those

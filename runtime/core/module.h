@@ -120,6 +120,12 @@ public:
   /// same names, and stay when the state is reset. After a failure nothing has changed.
   absl::Status setContext(std::span<const NamedTensor> inputs);
 
+  /// Gives a context input that has no value one of zeros, of size 1 where its shape is open. Fails as setContext does.
+  absl::Status fillContext(std::string_view name);
+
+  /// What setContext or encode gave of that name, or null.
+  const io::Array *givenContext(std::string_view name) const;
+
   /// Computes the context with the entry `encode`, which has results of the names of context inputs, from an encoder's inputs. Fails where
   /// the module has no such entry, and as setContext does; after a failure nothing has changed.
   absl::Status encode(std::span<const NamedTensor> inputs);
@@ -160,7 +166,8 @@ private:
 
   struct Context {
     io::Array array;
-    uint64_t version; // no two arrays of a session have the same
+    uint64_t version;      // no two arrays of a session have the same
+    bool isFilled = false; // by fillContext
   };
 
   std::shared_ptr<const Module> owner;

@@ -28,6 +28,9 @@ public:
         ignore("bad_words_ids");
     info.rules.notFirst = tokens("begin_suppress_tokens");
     info.rules.last = token("forced_eos_token_id");
+    for (const char *key : {"image_token_id", "image_token_index", "audio_token_id", "audio_token_index"})
+      if (!config.featureToken)
+        config.featureToken = token(key);
     listIgnored();
     HONE_RETURN_IF_ERROR(status);
     return std::move(config);

@@ -52,6 +52,7 @@ public:
       manifest.tokenizer = fileName(document, "tokenizer", "manifest");
     parseGeneration();
     parseEmbedding();
+    parseFeatures();
     if (!status.ok())
       return status;
     return manifest;
@@ -274,6 +275,23 @@ private:
     manifest.mostEmbeddedTokens = asInteger(member(*embedding, "most_tokens"));
     if (!manifest.mostEmbeddedTokens || *manifest.mostEmbeddedTokens < 1)
       complain("embedding.most_tokens", "a number of tokens");
+  }
+
+  /// After the entries, of which one reads them.
+  void parseFeatures() {
+    const ParsedJson *features = member(document, "features");
+    if (!features)
+      return;
+    FeatureInfo info = {text(*features, "input", "features"), asInteger(member(*features, "token")).value_or(-1)};
+    if (info.token < 0)
+      complain("features.token", "a token id");
+    auto isRead = [&](const TensorInfo &input) {
+      return input.isContext && input.name == info.input && input.shape.size() == 2 && input.shape[1].isFixed();
+    };
+    if (std::ranges::none_of(manifest.entries,
+                             [&](const EntryInfo &entry) { return std::ranges::any_of(entry.inputs, isRead); }))
+      complain("features.input", "context of an entry, of two dimensions of which the second is fixed");
+    manifest.features = std::move(info);
   }
 
   void parseGeneration() {

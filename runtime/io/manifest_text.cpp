@@ -100,6 +100,8 @@ std::string manifestText(const Manifest &manifest) {
   document["tokenizer"] = manifest.tokenizer.empty() ? Json(nullptr) : Json(manifest.tokenizer);
   if (!manifest.generation.isEmpty())
     document["generation"] = generationJson(manifest.generation);
+  if (manifest.features)
+    document["features"] = {{"input", manifest.features->input}, {"token", manifest.features->token}};
   if (manifest.mostEmbeddedTokens)
     document["embedding"]["most_tokens"] = *manifest.mostEmbeddedTokens;
   return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

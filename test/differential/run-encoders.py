@@ -14,13 +14,12 @@ import tempfile
 
 import numpy as np
 
+import greedy_texts
 import onnx_reference
-import runtime
 import suite
 
 NEW_TOKENS = 24
 LENGTHS = (3, 11, 26)  # of the encoder's tokens
-CLOSE = 1e-3           # between the logits of two tokens that either may come of
 FORMS = {"merged": ("decoder_model_merged",), "split": ("decoder_model", "decoder_with_past_model")}
 
 
@@ -79,45 +78,10 @@ class Reference:
         logits, past = self.call(self.first, start, given, {})
         written = []
         while True:
-            largest = np.sort(logits)[-2:]
-            written.append((int(np.argmax(logits)), largest[1] - largest[0]))
+            written.append(greedy_texts.likeliest(logits))
             if len(written) == NEW_TOKENS:
                 return written
             logits, past = self.call(self.next, [written[-1][0]], given, past)
-
-
-def compare(got, expected):
-    if len(got) != len(expected):
-        raise suite.Failure(f"expected {len(expected)} tokens, but got {len(got)}")
-    for place, (token, (wanted, lead)) in enumerate(zip(got, expected)):
-        if token != wanted and lead > CLOSE:
-            raise suite.Failure(f"token {place} is {token}, but expected {wanted}, which is likelier by {lead:.3g}")
-        if token != wanted:
-            return
-
-
-class GenerationOptions(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_size_t), ("max_new_tokens", ctypes.c_int64), ("rest", ctypes.c_int64 * 16)]
-
-
-def write_by_c(library, artefact, inputs, start):
-    """The text that hone_session_encode and hone_session_generate give."""
-    module = runtime.Module(library, artefact)
-    session = runtime.Session(module)
-    tokens = []
-    receive = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p, ctypes.c_size_t)(
-        lambda user, token, text, size: tokens.append(token) or 0)
-    options = GenerationOptions()
-    module.library.hone_generation_options_init(ctypes.byref(options))
-    options.max_new_tokens = NEW_TOKENS
-    try:
-        module.call("session_encode", session.session, runtime.named(inputs), ctypes.c_size_t(len(inputs)))
-        module.call("session_generate", session.session, (ctypes.c_int64 * len(start))(*start), ctypes.c_size_t(len(start)),
-                    ctypes.byref(options), receive, None)
-        return tokens
-    finally:
-        session.close()
-        module.close()
 
 
 def check(case, build):
@@ -139,8 +103,8 @@ def check(case, build):
             np.save(folder / "start.npy", start)
             suite.run_tool([tools / "hone-run", "run", artefact, "--encoder-inputs", folder / "in.npz", "--decoder-tokens",
                             folder / "start.npy", "--max-new-tokens", NEW_TOKENS, "--output-tokens", folder / "out.npy"])
-            compare(np.load(folder / "out.npy"), expected)
-            compare(write_by_c(build / "lib" / "libhone_rt.so", artefact, inputs, start), expected)
+            greedy_texts.compare(np.load(folder / "out.npy"), expected)
+            greedy_texts.compare(greedy_texts.write_by_c(build / "lib" / "libhone_rt.so", artefact, inputs, start, NEW_TOKENS), expected)
 
 
 def main():

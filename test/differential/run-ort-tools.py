@@ -3,10 +3,12 @@
 """What onnxruntime's tools make of the small models (ort_tools.py), against onnxruntime on the same files.
 
 Case MODEL/TOOL. One that the tool, or onnxruntime with the tool's file, cannot do is skipped. --list prints a line for every case: equal,
-skipped, or why not; --all takes every model that there is, --architectures one export of each, and --docs writes their table.
+skipped, or why not; --all takes every model that there is, --architectures one export of each, and --docs writes their table. --keep
+FOLDER keeps the files with inputs, as exported_models.py of benchmarks/peers reads them.
 """
 
 import pathlib
+import shutil
 import sys
 import tempfile
 
@@ -76,11 +78,21 @@ def compare(got, exact, expected, has_experts):
             raise suite.Failure(f"'{name}' is {cost:.3g} from the model's, onnxruntime's {allowed:.3g}")
 
 
-def check(case, tools, count=None):
-    """Compares a case; `count` is called with the tool's file before."""
+def keep(made, inputs, folder, case):
+    path, tool = case
+    to = folder / path.parent.name / path.stem / f"{tool}.onnx"
+    to.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(made, to)
+    np.savez(to.with_suffix(".npz"), **inputs)
+
+
+def check(case, tools, count=None, kept=None):
+    """Compares a case; `count` is called with the tool's file before, and `kept` is where the file stays."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         made, answers = make(case, folder)
+        if kept:
+            keep(made, answers[0][0], kept, case)
         if count:
             count(made)
         suite.run_tool([tools / "hone", "compile", made, "-o", folder / "model.hone"])
@@ -114,6 +126,7 @@ def main():
     parser.add_argument("--list", action="store_true", help="print a line for every case")
     parser.add_argument("--all", action="store_true", help="with every model, those of the shared folder too")
     parser.add_argument("--architectures", action="store_true", help="with one export of every architecture, those of the shared folder too")
+    parser.add_argument("--keep", type=pathlib.Path, help="a folder where files and inputs stay")
     parser.add_argument("--docs", type=pathlib.Path, help="write the table of all tools with one export of every architecture")
     options = parser.parse_args()
     models, tools = choose(options), options.build / "bin"
@@ -123,7 +136,7 @@ def main():
 
     def outcome(case):
         try:
-            check(case, tools, options.docs and (lambda made: layers.update({case: raised_layers.found(made, tools)})))
+            check(case, tools, options.docs and (lambda made: layers.update({case: raised_layers.found(made, tools)})), options.keep)
         except Skip as skip:
             skipped[case] = str(skip)
 

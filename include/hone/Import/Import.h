@@ -18,10 +18,10 @@ namespace hone {
 /// Reads the model at `path`, checks it with libonnx, inlines its functions, infers shapes, and returns a module with
 /// one `func.func @main` that has the graph's signature. Initializers become `hone.param`s (small and integer ones
 /// `onnx.Constant`s); external data is referenced by file, offset and size and never read.
-/// A model beyond `limits` is refused before memory is taken for it.
+/// A model beyond `limits` is refused before memory is taken for it. One of an older opset of the default domain than `leastOpset` is converted.
 /// Failures are diagnostics at the node concerned, and a null module.
 mlir::OwningOpRef<mlir::ModuleOp> importOnnx(llvm::StringRef path, mlir::MLIRContext *context,
-                                             const Limits &limits = Limits());
+                                             const Limits &limits = Limits(), int64_t leastOpset = 0);
 
 /// Whether the schema of `op` defines a function, for any opset, attributes and operand types.
 bool hasFunction(mlir::Operation *op);

@@ -36,6 +36,7 @@ struct GenerationInfo {
 
 struct GenerationConfig {
   GenerationInfo info;
+  std::optional<int64_t> featureToken; // image_token_id, image_token_index, audio_token_id or audio_token_index
   std::vector<std::string> ignored; // members that ask for another text than is going to be written, as `num_beams=4`
 };
 

@@ -7,6 +7,7 @@
 #define HONE_IO_MANIFEST_H
 
 #include "hone/io/dtype.h"
+#include "hone/io/features.h"
 #include "hone/io/generation.h"
 #include "hone/io/status.h"
 
@@ -110,6 +111,7 @@ struct Manifest {
   std::string sourceName;
   std::string tokenizer; // file in the folder, or empty
   GenerationInfo generation;
+  std::optional<FeatureInfo> features;       // of the entry `encode`, among the tokens of a text
   std::optional<int64_t> mostEmbeddedTokens; // that a text is cut to for the entry `embed`
 
   const EntryInfo *entry(std::string_view name) const;

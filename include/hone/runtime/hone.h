@@ -256,7 +256,8 @@ HONE_API void hone_generation_options_init(hone_generation_options *options);
 typedef int (*hone_token_callback)(void *user, int64_t token, const char *text, size_t bytes);
 
 /// Feeds the tokens of `prompt` to the session (one sequence) and writes on; an empty prompt of a session without positions is what the
-/// decoder of an encoder begins with. `options` and `callback` may be null. `text`
+/// decoder of an encoder begins with. Where the model reads features of images or audio (`hone compile --embedding --encoder`), those of
+/// hone_session_encode take the place of the token that stands for them. `options` and `callback` may be null. `text`
 /// is "" for an artefact without a tokenizer. Where the model has no more positions the tokens until there have been received, and
 /// HONE_INVALID is returned; nothing is computed for a prompt that is too long.
 HONE_API hone_status hone_session_generate(hone_session *session, const int64_t *prompt, size_t prompt_count,

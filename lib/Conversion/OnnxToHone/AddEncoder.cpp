@@ -4,9 +4,9 @@
 // @encode(inputs of the encoder) -> what the decoder reads of it: the keys and values of cross-attention, computed once for a text.
 
 #include "StateSignature.h"
+#include "TakeModel.h"
 
 #include "hone/Conversion/Encoder.h"
-#include "hone/Dialect/Hone/ParamBytes.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -16,12 +16,7 @@ namespace hone {
 namespace {
 
 using raising::getInputName;
-
-/// The name of a result in the ONNX graph, "" without one.
-StringRef getOutputName(func::FuncOp function, unsigned result) {
-  auto name = function.getResultAttrOfType<StringAttr>(result, onnxir::kNameAttr);
-  return name ? name.getValue() : StringRef();
-}
+using raising::getOutputName;
 
 /// A cache's name without what says whether it is an input or an output: `past_key_values.0.encoder.key` and
 /// `present.0.encoder.key` are the same.
@@ -36,17 +31,11 @@ StringRef getCacheName(StringRef name) {
 class EncoderAdder {
 public:
   EncoderAdder(ModuleOp module, ModuleOp encoder, ModuleOp cross)
-      : module(module), encoder(encoder), cross(cross), main(getMain(module)) {}
+      : module(module), encoder(encoder), cross(cross), main(raising::getMain(module)) {}
   LogicalResult run();
 
 private:
-  static func::FuncOp getMain(ModuleOp model) { return model.lookupSymbol<func::FuncOp>("main"); }
-
   LogicalResult check();
-  LogicalResult addOpsets(ModuleOp from);
-  FailureOr<func::FuncOp> take(ModuleOp from, StringRef prefix, StringRef name);
-  LogicalResult shareParam(ParamOp param);
-  void eraseUnusedParams();
 
   BlockArgument findMask();
   LogicalResult findHidden();
@@ -71,82 +60,14 @@ static bool isOfEncoder(StringRef name) { return name.contains("encoder") || nam
 
 LogicalResult EncoderAdder::check() {
   for (ModuleOp model : {module, encoder, cross})
-    if (model && !getMain(model))
-      return model.emitError() << "expected a model with a graph, but there is none";
+    if (model && failed(raising::checkGraph(model)))
+      return failure();
   if (module.lookupSymbol(kEncode))
     return module.emitError() << "expected a decoder without a symbol @" << kEncode << " for --encoder";
   if (llvm::none_of(main.getArguments(), [](BlockArgument input) { return isOfEncoder(getInputName(input)); }))
     return module.emitError() << "expected a decoder that reads what an encoder gave, an input with 'encoder' or "
                                  "'cross' in its name, but there is none";
   return success();
-}
-
-/// One module has one version of each domain.
-LogicalResult EncoderAdder::addOpsets(ModuleOp from) {
-  auto own = module->getAttrOfType<DictionaryAttr>(onnxir::kOpsetsAttr);
-  auto others = from->getAttrOfType<DictionaryAttr>(onnxir::kOpsetsAttr);
-  NamedAttrList all(own);
-  for (NamedAttribute domain : others ? others.getValue() : ArrayRef<NamedAttribute>())
-    if (Attribute before = all.set(domain.getName(), domain.getValue()); before && before != domain.getValue())
-      return from.emitError() << "expected opset " << cast<IntegerAttr>(before).getInt() << " of "
-                              << domain.getName().getValue() << ", that of the decoder, but got "
-                              << cast<IntegerAttr>(domain.getValue()).getInt();
-  module->setAttr(onnxir::kOpsetsAttr, all.getDictionary(module.getContext()));
-  return success();
-}
-
-/// Lets readers of `param` read a parameter of the decoder with the same bytes, where there is one: exporters write an embedding
-/// that both models have into each file.
-LogicalResult EncoderAdder::shareParam(ParamOp param) {
-  FailureOr<SmallVector<StoredBytes>> bytes = openPlanes(param);
-  if (failed(bytes))
-    return failure();
-  for (ParamOp other : module.getOps<ParamOp>()) {
-    if (other.getTensorType() != param.getTensorType())
-      continue;
-    FailureOr<SmallVector<StoredBytes>> others = openPlanes(other);
-    if (failed(others))
-      return failure();
-    auto isSame = [](const auto &pair) { return std::get<0>(pair).get() == std::get<1>(pair).get(); };
-    if (!llvm::all_of(llvm::zip_equal(*bytes, *others), isSame))
-      continue;
-    auto parent = param->getParentOfType<ModuleOp>();
-    if (failed(SymbolTable::replaceAllSymbolUses(param, other.getSymNameAttr(), parent)))
-      return failure();
-    param.erase();
-    return success();
-  }
-  return success();
-}
-
-/// Moves the parameters of a model into the module, and its graph as the function `name`.
-FailureOr<func::FuncOp> EncoderAdder::take(ModuleOp from, StringRef prefix, StringRef name) {
-  if (failed(addOpsets(from)))
-    return failure();
-  func::FuncOp function = getMain(from);
-  SymbolTable own(from);
-  for (ParamOp param : llvm::make_early_inc_range(from.getOps<ParamOp>())) {
-    // First, so that no name of the decoder's parameters is one of this model's.
-    auto fresh = StringAttr::get(from.getContext(), prefix + param.getSymName());
-    if (failed(own.rename(param, fresh)) || failed(shareParam(param)))
-      return failure();
-  }
-  SymbolTable symbols(module);
-  function.setSymName(name);
-  for (Operation &op : llvm::make_early_inc_range(*from.getBody())) {
-    if (symbols.lookup(SymbolTable::getSymbolName(&op)))
-      return op.emitError() << "expected a decoder without a symbol of this name: " << SymbolTable::getSymbolName(&op);
-    op.moveBefore(module.getBody(), module.getBody()->end());
-  }
-  return function;
-}
-
-void EncoderAdder::eraseUnusedParams() {
-  llvm::DenseSet<StringAttr> used;
-  module.walk([&](GetParamOp read) { used.insert(read.getNameAttr().getAttr()); });
-  for (ParamOp param : llvm::make_early_inc_range(module.getOps<ParamOp>()))
-    if (!used.contains(param.getSymNameAttr()))
-      param.erase();
 }
 
 /// The hidden states are the first floats of three dimensions.
@@ -283,7 +204,7 @@ LogicalResult EncoderAdder::returnContext() {
 LogicalResult EncoderAdder::run() {
   if (failed(check()))
     return failure();
-  FailureOr<func::FuncOp> taken = take(encoder, "encoder.", kEncode);
+  FailureOr<func::FuncOp> taken = raising::takeModel(module, encoder, "encoder.", kEncode);
   if (failed(taken))
     return failure();
   encode = *taken;
@@ -291,7 +212,7 @@ LogicalResult EncoderAdder::run() {
     return failure();
   func::FuncOp source = main;
   if (cross) {
-    FailureOr<func::FuncOp> other = take(cross, "cross.", "cross");
+    FailureOr<func::FuncOp> other = raising::takeModel(module, cross, "cross.", "cross");
     if (failed(other))
       return failure();
     source = *other;
@@ -302,7 +223,7 @@ LogicalResult EncoderAdder::run() {
     branch.erase();
   if (cross)
     source.erase();
-  eraseUnusedParams();
+  raising::eraseUnusedParams(module);
   return result;
 }
 

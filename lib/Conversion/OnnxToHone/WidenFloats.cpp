@@ -145,13 +145,18 @@ void FunctionWidener::castBack(OpOperand &use) {
   use.set(OnnxBuilder(b, use.get().getLoc()).cast(use.get(), cast<TensorType>(before).getElementType()));
 }
 
+/// Whether `use` is a parameter that rows are taken from, which are cast in its place.
+static bool isTable(OpOperand &use) {
+  return isOp(use.getOwner(), "Gather") && use.getOperandNumber() == 0 && use.get().getDefiningOp<GetParamOp>();
+}
+
 /// Leaves an operation as it is, between casts.
 void FunctionWidener::isolate(Operation *op) {
   for (OpOperand &use : op->getOpOperands())
     castBack(use);
   for (Value result : op->getResults())
     if (isHalfTensor(result.getType()))
-      castForReaders(result);
+      castForReaders(result, isTable);
 }
 
 void FunctionWidener::widenResults(Operation *op) {
@@ -211,7 +216,7 @@ void FunctionWidener::visit(Operation *op) {
     return visitAppend(append);
   if (auto ret = dyn_cast<func::ReturnOp>(op))
     return visitReturn(ret);
-  if (isa<GetParamOp>(op))
+  if (isa<GetParamOp>(op) || (isOp(op, "Gather") && isTable(op->getOpOperand(0))))
     return isolate(op);
   bool isOwn = isa_and_nonnull<HoneDialect>(op->getDialect()) && !isa<KvViewOp, KvReplaceOp>(op);
   bool isNode = onnxir::isOnnxOp(op) || isa<onnxir::YieldOp, tensor::CastOp>(op);

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// An encoder before the model, which is its decoder.
+// Models before a decoder: an encoder, and what looks embeddings up.
 
 #ifndef HONE_LIB_DRIVER_OPTIONS_ENCODER_H
 #define HONE_LIB_DRIVER_OPTIONS_ENCODER_H
@@ -12,14 +12,18 @@
 namespace hone {
 
 struct EncoderOptions {
-  std::string encoder;        // the encoder's file, or empty
-  std::string crossAttention; // that of the decoder without a past, or empty
+  std::string encoder;                 // the encoder's file, or empty
+  std::string crossAttention;          // that of the decoder without a past, or empty
+  std::string embedding;               // that of the model before a decoder that reads embeddings, or empty
+  std::optional<int64_t> featureToken; // that features of the encoder take the place of; otherwise that of config.json
 
   bool isAsked() const { return !encoder.empty(); }
 
   void declare(OptionSet &set, const PhaseOptions &phases) {
     set.add("encoder", encoder, "FILE",
-            "The encoder of the model, which is a decoder with cross-attention: the artefact gets an entry 'encode'")
+            "The encoder of the model, a decoder with cross-attention, or with --embedding that of images or audio: "
+            "the artefact gets an "
+            "entry 'encode'")
         .check([&phases] {
           return phases.startFrom.empty()
                      ? ""
@@ -27,7 +31,22 @@ struct EncoderOptions {
         });
     set.add("cross-attention", crossAttention, "FILE",
             "The decoder without a past, where it is a file of its own: it computes keys and values of cross-attention")
-        .needs("--encoder", [this] { return isAsked(); });
+        .needs("--encoder", [this] { return isAsked(); })
+        .check([this] { return embedding.empty() ? "" : "expected no --cross-attention with --embedding"; });
+    set.add("embedding", embedding, "FILE",
+            "The model that makes embeddings of token ids, before a decoder that reads 'inputs_embeds'")
+        .check([&phases] {
+          return phases.startFrom.empty()
+                     ? ""
+                     : "expected no --start-from with --embedding, but got --start-from=" + phases.startFrom;
+        });
+    set.add("feature-token", featureToken, "ID",
+            "The token of prompts that features of --encoder take the place of (default: that of FOLDER's config.json)")
+        .needs("--encoder and --embedding", [this] { return isAsked() && !embedding.empty(); })
+        .check([this] {
+          return *featureToken < 0 ? "expected a token with --feature-token, but got " + std::to_string(*featureToken)
+                                   : "";
+        });
   }
 };
 

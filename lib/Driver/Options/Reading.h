@@ -14,6 +14,7 @@ namespace hone {
 
 struct ReadOptions {
   Limits limits;
+  int64_t leastOpset = 0;          // of the default domain, to which older models are converted
   bool untrusted = false;          // IR is refused: it is code, since it may hold functions of the LLVM dialect
   bool allowExternalPaths = false; // whether IR may name files of weights that are not in its folder
   std::optional<int64_t> memoryLimit, timeLimit; // bytes, seconds

@@ -21,13 +21,14 @@ module @whole {
     %t = hone.get_param @t : tensor<4x8xf16, #hone.stored<f16, transposed>>
     %b = hone.get_param @b : tensor<4xf16>
     // CHECK: %[[TABLE:.*]] = hone.get_param @table : tensor<2x4xf16>
-    // CHECK: "onnx.Cast"(%[[TABLE]]) {{.*}} -> tensor<2x4xf32>
     %table = hone.get_param @table : tensor<2x4xf16>
     // CHECK: hone.linear %[[X]], %{{.*}} bias(%{{.*}}) : (tensor<?x8xf32>, tensor<4x8xf32, #hone.stored<f16>>, tensor<4xf32>) -> tensor<?x4xf32>
     %y = hone.linear %x, %w bias(%b) : (tensor<?x8xf16>, tensor<4x8xf16>, tensor<4xf16>) -> tensor<?x4xf16>
     %z = hone.linear %x, %t : (tensor<?x8xf16>, tensor<4x8xf16, #hone.stored<f16, transposed>>) -> tensor<?x4xf16>
     %c = "onnx.Constant"() {value = dense<0.333251953> : tensor<f16>} : () -> tensor<f16>
     // CHECK: "onnx.Constant"() {value = dense<0.333251953> : tensor<f32>} : () -> tensor<f32>
+    // CHECK: %[[ROWS:.*]] = "onnx.Gather"(%[[TABLE]], %{{.*}}) : (tensor<2x4xf16>, tensor<?xi64>) -> tensor<?x4xf16>
+    // CHECK: "onnx.Cast"(%[[ROWS]]) {{.*}} -> tensor<?x4xf32>
     %g = "onnx.Gather"(%table, %ids) : (tensor<2x4xf16>, tensor<?xi64>) -> tensor<?x4xf16>
     // CHECK-NOT: {to = 10 : i64} : (tensor<?x4xf32>) -> tensor<?x4xf32>
     %n = "onnx.Cast"(%y) {to = 1 : i64} : (tensor<?x4xf16>) -> tensor<?x4xf32>

@@ -365,6 +365,9 @@ TEST(Manifests, KeepHowTextsBeginAndEnd) {
   EXPECT_EQ(messageOf(io::parseManifest(io::manifestText(manifest), "m.json")),
             "m.json: expected embedding.most_tokens to be a number of tokens");
   manifest.mostEmbeddedTokens = std::nullopt;
+  manifest.features = io::FeatureInfo{"image_features", 5};
+  EXPECT_FALSE(io::parseManifest(io::manifestText(manifest), "manifest.json").ok()); // no entry has such context
+  manifest.features.reset();
   info.startTokens = {{5}, {}};
   EXPECT_EQ(messageOf(io::parseManifest(io::manifestText(manifest), "m.json")),
             "m.json: expected generation.start to be lists of at least one token id");
