@@ -107,6 +107,8 @@ TOOLS = {
     "dynamic-all": lambda path, to: optimize_quantized(path, to, quantize_dynamic),
     "qdq-all": lambda path, to: optimize_quantized(path, to, static("QDQ", activation_type=UINT8, weight_type=UINT8)),
     "qdq-int8-all": lambda path, to: optimize_quantized(path, to, static("QDQ")),
+    "nbits-2": lambda path, to: quantize_to_bits(path, to, 2, symmetric=True),
+    "nbits-2-zeros": lambda path, to: quantize_to_bits(path, to, 2, symmetric=False),
     "nbits-4": lambda path, to: quantize_to_bits(path, to, 4, symmetric=True),
     "nbits-4-zeros": lambda path, to: quantize_to_bits(path, to, 4, symmetric=False),
     "nbits-8": lambda path, to: quantize_to_bits(path, to, 8, symmetric=True),

@@ -19,27 +19,28 @@ struct EncoderOptions {
 
   bool isAsked() const { return !encoder.empty(); }
 
+  /// Files are put together as they are imported, before any phase that a compilation can begin with.
+  static OptionRow::Check beforePhases(const PhaseOptions &phases, llvm::StringRef option) {
+    return [&phases, option] {
+      return phases.startFrom.empty()
+                 ? std::string()
+                 : ("expected no --start-from with --" + option + ", but got --start-from=").str() + phases.startFrom;
+    };
+  }
+
   void declare(OptionSet &set, const PhaseOptions &phases) {
     set.add("encoder", encoder, "FILE",
             "The encoder of the model, a decoder with cross-attention, or with --embedding that of images or audio: "
             "the artefact gets an "
             "entry 'encode'")
-        .check([&phases] {
-          return phases.startFrom.empty()
-                     ? ""
-                     : "expected no --start-from with --encoder, but got --start-from=" + phases.startFrom;
-        });
+        .check(beforePhases(phases, "encoder"));
     set.add("cross-attention", crossAttention, "FILE",
             "The decoder without a past, where it is a file of its own: it computes keys and values of cross-attention")
         .needs("--encoder", [this] { return isAsked(); })
         .check([this] { return embedding.empty() ? "" : "expected no --cross-attention with --embedding"; });
     set.add("embedding", embedding, "FILE",
             "The model that makes embeddings of token ids, before a decoder that reads 'inputs_embeds'")
-        .check([&phases] {
-          return phases.startFrom.empty()
-                     ? ""
-                     : "expected no --start-from with --embedding, but got --start-from=" + phases.startFrom;
-        });
+        .check(beforePhases(phases, "embedding"));
     set.add("feature-token", featureToken, "ID",
             "The token of prompts that features of --encoder take the place of (default: that of FOLDER's config.json)")
         .needs("--encoder and --embedding", [this] { return isAsked() && !embedding.empty(); })
