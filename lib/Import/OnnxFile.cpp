@@ -117,7 +117,16 @@ static void giveAxes(GraphProto &graph) {
 
 static bool isMicrosoft(const ::onnx::OperatorSetIdProto &opset) { return opset.domain() == "com.microsoft"; }
 
-/// Sees to it that operators have schemas: refuses opsets that have none, and adds com.microsoft.
+/// Whether a node of the graph is of the default domain.
+static bool usesDefaultDomain(const GraphProto &graph) {
+  return llvm::any_of(graph.node(), [](const NodeProto &node) {
+    auto isUsing = [](const auto &attribute) { return attribute.has_g() && usesDefaultDomain(attribute.g()); };
+    return node.domain().empty() || llvm::any_of(node.attribute(), isUsing);
+  });
+}
+
+/// Sees to it that operators have schemas: refuses opsets that have none, and adds com.microsoft, and the default domain where nothing
+/// is of it.
 static LogicalResult normalizeOpsets(ModelProto &model, Location loc) {
   bool microsoft = false;
   int64_t version = 0;
@@ -128,6 +137,12 @@ static LogicalResult normalizeOpsets(ModelProto &model, Location loc) {
   }
   int64_t newest = ::onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map().at("").second;
   int64_t oldest = model.functions_size() == 0 ? 1 : kOldestOpset;
+  if (version == 0 && model.functions_size() == 0 && model.graph().node_size() > 0 &&
+      !usesDefaultDomain(model.graph())) {
+    auto *opset = model.add_opset_import();
+    opset->set_domain("");
+    opset->set_version(version = newest);
+  }
   if (version < oldest || version > newest)
     return emitError(loc) << "unsupported opset " << version << (version ? "" : " (none is imported)")
                           << " of the default domain; supported: " << kOldestOpset << " to " << newest;

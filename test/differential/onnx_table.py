@@ -16,7 +16,7 @@ Written by `test/differential/run-node-tests.py --docs` from a run of ONNX's own
 compiled and run at its own tolerance. *Versions* are those that the operator has from opset {oldest} on; *cases* are the
 tests of the operator that pass and that there are, among them those of its expansion into other operators.
 
-Which tests count: the model imports the default domain, and none beside it but ai.onnx.preview; inputs and outputs are tensors, none
+Which tests count: the model imports the default domain, and none beside it but ai.onnx.preview and ai.onnx.preview.training; inputs and outputs are tensors, none
 of strings; no operator on sequences, optionals, strings or images, no random one, and none that has a training mode.
 
 | operator | versions | cases | what fails |

@@ -232,6 +232,7 @@ void addAssembleLowerings(LoweringTable &table);
 void addBranchLowerings(LoweringTable &table);
 void addLoopLowerings(LoweringTable &table);
 void addIndexingLowerings(LoweringTable &table);
+void addOptimizerLowerings(LoweringTable &table);
 void addPadLowerings(LoweringTable &table);
 void addScatterLowerings(LoweringTable &table);
 void addSelectLowerings(LoweringTable &table);

@@ -48,6 +48,7 @@ const LoweringTable &getLoweringTable() {
     addNGramLowerings(rows);
     addNonMaxSuppressionLowerings(rows);
     addNormalizeLowerings(rows);
+    addOptimizerLowerings(rows);
     addPadLowerings(rows);
     addPoolLowerings(rows);
     addRangeLowerings(rows);
