@@ -187,6 +187,23 @@ def RaiseLinearAttention : RaisingPass<"hone-raise-linear-attention"> {
   let statistics = [Statistic<"numLinearAttentions", "num-linear-attentions-raised", "Number of linear attentions raised">];
 }
 
+def AbsorbLatents : RaisingPass<"hone-absorb-latents"> {
+  let summary = "Let multi-head latent attention (MLA) read its latents";
+  let description = [{
+    A decoder of DeepSeek's kind caches a latent for each position, and the rotated part of the keys that its heads share. It expands the latents
+    of all positions by one product, to a key and a value of each head. Here the part of that weight that makes keys multiplies the queries
+    instead, and the part that makes values what attention gives:
+
+    ```
+    q . (W_k c) = (W_k^T q) . c        sum of p_j (W_v c_j) = W_v (sum of p_j c_j)
+    ```
+
+    All heads then read one key, latent and rotated part, and one value, the latent, and a step of decoding reads the cache and not more. The slot of
+    rotated keys has the latents too, as attention reads a key from one place.
+  }];
+  let statistics = [Statistic<"numAbsorbed", "num-absorbed", "Number of attentions over latents">];
+}
+
 def RaiseLinear : RaisingPass<"hone-raise-linear"> {
   let summary = "Recognise products with a weight";
   let statistics = [Statistic<"numLinears", "num-linears-raised", "Number of products raised">];

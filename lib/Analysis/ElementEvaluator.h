@@ -57,6 +57,7 @@ private:
   const Expression *gather();
   const Expression *gatherNd();
   const Expression *scatterNd();
+  const Expression *scatterSlice(const Polynomial &count);
   const Expression *trilu();
   const Expression *oneHot();
   const Expression *cumSum();

@@ -5,6 +5,9 @@
 
 #include "ElementEvaluator.h"
 
+#include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Dialect/Hone/ParamBytes.h"
+
 using namespace mlir;
 
 namespace hone::analysis {
@@ -327,11 +330,61 @@ const Expression *ElementEvaluator::gatherNd() {
   return analysis.getElement(op->getOperand(0), at);
 }
 
+/// The integers of a constant, or of a parameter of i64.
+static SmallVector<int64_t> readIntegers(Value value) {
+  SmallVector<int64_t> integers;
+  Operation *op = value.getDefiningOp();
+  if (auto read = dyn_cast_or_null<GetParamOp>(op); read && getElementTypeOrSelf(value).isInteger(64)) {
+    auto param = SymbolTable::lookupNearestSymbolFrom<ParamOp>(op, read.getNameAttr());
+    auto planes = openPlanes(param);
+    if (succeeded(planes)) {
+      ArrayRef<char> bytes = planes->front().get();
+      integers.resize(bytes.size() / sizeof(int64_t));
+      std::memcpy(integers.data(), bytes.data(), integers.size() * sizeof(int64_t));
+    }
+  } else if (auto values = op ? op->getAttrOfType<DenseIntElementsAttr>("value") : DenseIntElementsAttr()) {
+    for (const APInt &integer : values)
+      integers.push_back(integer.getSExtValue());
+  }
+  return integers;
+}
+
+/// The first of consecutive integers that are a constant.
+static std::optional<int64_t> getBegin(Value places) {
+  SmallVector<int64_t> integers = readIntegers(places);
+  for (size_t i = 1; i < integers.size(); ++i)
+    if (integers[i] != integers[0] + static_cast<int64_t>(i))
+      return std::nullopt;
+  return integers.empty() ? std::nullopt : std::optional(integers[0]);
+}
+
+/// A scatter to consecutive places of the first axis, as exporters write an assignment to a slice: the updates there, and elsewhere the data.
+const Expression *ElementEvaluator::scatterSlice(const Polynomial &count) {
+  std::optional<int64_t> begin = getBegin(op->getOperand(1));
+  if (!begin) {
+    Polynomial step = e.index(0, count);
+    const Expression *place = analysis.getElement(op->getOperand(1), {step, Polynomial(0)});
+    begin = place->kind == ExpressionKind::Integer ? (place->polynomial - step).getConstant() : std::nullopt;
+  }
+  if (!begin || *begin < 0)
+    return nullptr;
+  SmallVector<Polynomial> at(indices);
+  at[0] = indices[0] - *begin;
+  if (e.isNonNegative(at[0]) && e.isPositive(count - at[0]))
+    return analysis.getElement(op->getOperand(2), at);
+  bool isElsewhere = e.isPositive(-at[0]) || e.isNonNegative(at[0] - count);
+  return isElsewhere ? analysis.getElement(op->getOperand(0), indices) : nullptr;
+}
+
 /// A scatter whose tuple at (i0 … in) is (i0 … in) itself writes every element: the result is the updates.
 const Expression *ElementEvaluator::scatterNd() {
   auto data = analysis.getShape(op->getOperand(0)), tuples = analysis.getShape(op->getOperand(1));
   auto reduction = op->getAttrOfType<StringAttr>("reduction");
-  if (!data || !tuples || tuples->size() != data->size() + 1 || (reduction && reduction != "none"))
+  if (!data || !tuples || (reduction && reduction != "none"))
+    return nullptr;
+  if (tuples->size() == 2 && tuples->back().isConstant(1) && !data->empty())
+    return scatterSlice(tuples->front());
+  if (tuples->size() != data->size() + 1)
     return nullptr;
   if (!llvm::equal(*data, ArrayRef(*tuples).drop_back()) || !tuples->back().isConstant(data->size()))
     return nullptr;

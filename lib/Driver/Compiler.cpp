@@ -93,6 +93,9 @@ LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPa
     addGradients(options.gradients, pm);
   if (phase.name != "rewrite")
     return success();
+  // Parameters that are measured or trained are those of the file.
+  if (!options.gradients.isAsked() && !options.rewrite && options.target.ranks == 1)
+    pm.addPass(createAbsorbLatents());
   if (failed(addRewrites(options, pm, loc)))
     return failure();
   if (!options.gradients.keepsParameters() && failed(addSparsification(options, pm, loc)))
