@@ -35,12 +35,25 @@ def HoistChecks : Pass<"hone-hoist-checks", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"numHoisted", "num-checks-hoisted", "Number of checks that moved">];
 }
 
+def MoveTransposes : Pass<"hone-move-transposes", "::mlir::ModuleOp"> {
+  let summary = "Compute between transpositions in the order of dimensions that needs fewest of them";
+  let description = [{
+    Models that were channels-last transpose before and after each convolution. Nodes of ONNX whose meaning does not depend on the order of
+    dimensions (elementwise ones, Concat, Pad, Resize, Slice, Split, Softmax, reductions), and that read each other's results, are computed
+    over dimensions permuted as those of a transposition before or after them, where fewer elements are transposed then: the
+    transpositions at their operands and results go, and others come where something else makes the operands or reads the results.
+    Transpositions of transpositions become one.
+  }];
+  let dependentDialects = ["::hone::HoneDialect"];
+  let statistics = [Statistic<"numMoved", "num-moved", "Number of connected groups of nodes that were moved">];
+}
+
 def FoldBatchNorms : Pass<"hone-fold-batch-norms", "::mlir::ModuleOp"> {
-  let summary = "Batch normalisation into the weights of the convolution before it, and sums into its bias";
+  let summary = "Batch normalisation into the weights of the convolution before it, and other factors and summands of channels";
   let description = [{
     An `onnx.BatchNormalization` with given statistics that alone reads an `onnx.Conv` multiplies and shifts its channels, which rows of the
-    weight and the bias can do; an `onnx.Add` of a number for each channel is a bias. Where all of their elements are known, they become
-    other parameters, and it goes.
+    weight and the bias can do; so do Add, Sub, Mul and Div with a number, or one for each channel. Where all of their elements are known,
+    they become other parameters, and it goes.
   }];
   let dependentDialects = ["::hone::HoneDialect"];
   let statistics = [Statistic<"numFolded", "num-folded", "Number of operations that went into weights">];

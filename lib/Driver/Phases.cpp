@@ -24,6 +24,7 @@ static void buildRaisePhase(OpPassManager &pm, const PhaseSettings &settings) {
 static void buildLowerPhase(OpPassManager &pm, const PhaseSettings &) {
   pm.addPass(createBoundLookups());
   pm.addPass(createExpandOnnxFunctions());
+  pm.addPass(createMoveTransposes());
   pm.addPass(createFoldBatchNorms());
   pm.addPass(createConvertOnnxToLinalg());
   pm.addPass(createHoistChecks());

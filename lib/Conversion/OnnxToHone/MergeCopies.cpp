@@ -50,7 +50,7 @@ static Operation *findSame(Operation *op) {
 
 /// What `op` only gives another name, or another node gives too.
 static Value findOriginal(Operation *op) {
-  if (isOp(op, "Identity") && op->getOperand(0).getType() == op->getResult(0).getType() &&
+  if ((isOp(op, "Identity") || isOp(op, "Cast")) && op->getOperand(0).getType() == op->getResult(0).getType() &&
       !llvm::any_of(op->getUsers(), [](Operation *user) { return user->hasTrait<OpTrait::IsTerminator>(); }))
     return op->getOperand(0);
   if (isOp(op, "DequantizeLinear"))

@@ -1,9 +1,9 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The pass: batch normalisation into the weights of the convolution before it (Jacob et al., 2018, section 3.2), and sums with a number for
-// each channel into its bias. With the given statistics a normalisation multiplies each channel with s = scale / sqrt(variance + epsilon),
-// which each row of the weight can do, and adds bias - mean * s.
+// The pass: batch normalisation into the weights of the convolution before it (Jacob et al., 2018, section 3.2), and so what multiplies or
+// shifts each channel by a number otherwise. With the given statistics a normalisation multiplies each channel with
+// s = scale / sqrt(variance + epsilon), which each row of the weight can do, and adds bias - mean * s.
 
 #include "hone/Conversion/Passes.h"
 
@@ -41,7 +41,7 @@ private:
   };
 
   std::optional<Affine> readNorm(Operation *norm, size_t channels);
-  std::optional<Affine> readSum(Operation *sum, unsigned input, size_t channels);
+  std::optional<Affine> readArithmetic(Operation *op, unsigned input, size_t channels);
 
   /// The f32 elements of a parameter or constant; nothing for anything else.
   Floats read(Value value);
@@ -69,6 +69,8 @@ BatchNormFolder::Floats BatchNormFolder::read(Value value) {
   Operation *op = value ? value.getDefiningOp() : nullptr;
   if (!type || !op)
     return std::nullopt;
+  if (onnxir::isNode(op, "Reshape")) // the same elements in the same order
+    return read(op->getOperand(0));
   if (auto get = dyn_cast<GetParamOp>(op)) {
     auto param = symbols.lookup<ParamOp>(get.getName());
     auto elements = param ? readElements(param) : FailureOr<std::vector<float>>();
@@ -112,25 +114,43 @@ std::optional<BatchNormFolder::Affine> BatchNormFolder::readNorm(Operation *norm
   return affine;
 }
 
-/// A sum with numbers `[..., channels, 1...]`, where the convolution is operand `input`.
-std::optional<BatchNormFolder::Affine> BatchNormFolder::readSum(Operation *sum, unsigned input, size_t channels) {
-  Value other = getOperand(sum, 1 - input);
-  RankedTensorType type = getF32Type(other), result = dyn_cast<RankedTensorType>(sum->getResult(0).getType());
-  if (!type || !result || type.getRank() > result.getRank() || type.getRank() < result.getRank() - 1)
+/// Whether `shape` has one dimension of `channels` for the second of `rank` at most, and else only such of size 1.
+static bool isOfChannels(ArrayRef<int64_t> shape, int64_t rank, size_t channels) {
+  int64_t channel = 1 - (rank - static_cast<int64_t>(shape.size()));
+  for (auto [dim, size] : llvm::enumerate(shape))
+    if (size != 1 && (static_cast<int64_t>(dim) != channel || size != static_cast<int64_t>(channels)))
+      return false;
+  return static_cast<int64_t>(shape.size()) <= rank;
+}
+
+/// Add, Sub, Mul or Div with a number, or numbers `[..., channels, 1...]`, where the convolution is operand `input`.
+std::optional<BatchNormFolder::Affine> BatchNormFolder::readArithmetic(Operation *op, unsigned input, size_t channels) {
+  Value other = getOperand(op, 1 - input);
+  RankedTensorType type = getF32Type(other), result = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  if (!type || !result || !isOfChannels(type.getShape(), result.getRank(), channels))
     return std::nullopt;
-  int64_t channel = 1 - (result.getRank() - type.getRank());
-  for (auto [dim, size] : llvm::enumerate(type.getShape()))
-    if (size != (static_cast<int64_t>(dim) == channel ? static_cast<int64_t>(channels) : 1))
-      return std::nullopt;
   Floats numbers = read(other);
   if (!numbers)
     return std::nullopt;
-  return Affine{std::vector<double>(channels, 1.0), std::vector<double>(numbers->begin(), numbers->end())};
+  bool isSum = onnxir::isNode(op, "Add") || onnxir::isNode(op, "Sub");
+  Affine affine{std::vector<double>(channels, 1.0), std::vector<double>(channels, 0.0)};
+  for (size_t i = 0; i < channels; ++i) {
+    double number = (*numbers)[numbers->size() == 1 ? 0 : i];
+    if (isSum)
+      affine.shifts[i] = onnxir::isNode(op, "Sub") && input == 0 ? -number : number;
+    else
+      affine.factors[i] = onnxir::isNode(op, "Div") ? 1 / number : number;
+    if (onnxir::isNode(op, "Sub") && input == 1)
+      affine.factors[i] = -1;
+  }
+  bool isFinite = llvm::all_of(affine.factors, [](double factor) { return std::isfinite(factor); });
+  return isFinite ? std::optional(std::move(affine)) : std::nullopt; // dividing by 0 is infinite, 0 times that is NaN
 }
 
 /// The number of the operand that is the result of a convolution which nothing else reads; nothing where there is none.
 static std::optional<unsigned> findConvolution(Operation *op) {
-  for (unsigned number = 0; number < (onnxir::isNode(op, "Add") ? 2 : 1); ++number) {
+  bool isNorm = onnxir::isNode(op, "BatchNormalization"), isQuotient = onnxir::isNode(op, "Div");
+  for (unsigned number = 0; number < (isNorm || isQuotient ? 1 : 2); ++number) {
     Value input = getOperand(op, number);
     Operation *convolution = input ? input.getDefiningOp() : nullptr;
     if (onnxir::isNode(convolution, "Conv") && input.hasOneUse() && convolution->getBlock() == op->getBlock())
@@ -149,13 +169,14 @@ bool BatchNormFolder::fold(Operation *op) {
   if (!type || type.getNumElements() == 0)
     return false;
   auto rows = static_cast<size_t>(type.getDimSize(0)), columns = static_cast<size_t>(type.getNumElements()) / rows;
-  bool isSum = onnxir::isNode(op, "Add");
-  std::optional<Affine> affine = isSum ? readSum(op, *input, rows) : readNorm(op, rows);
+  bool isNorm = onnxir::isNode(op, "BatchNormalization");
+  std::optional<Affine> affine = isNorm ? readNorm(op, rows) : readArithmetic(op, *input, rows);
   Floats bias = oldBias ? read(oldBias) : std::vector<float>(rows, 0.0f);
   if (!affine || !bias || bias->size() != rows)
     return false;
   Floats weight;
-  if (!isSum && !(weight = read(oldWeight)))
+  bool isScaled = affine && llvm::any_of(affine->factors, [](double factor) { return factor != 1.0; });
+  if (isScaled && !(weight = read(oldWeight)))
     return false;
   for (size_t row = 0; row < rows; ++row) {
     for (size_t i = row * columns; weight && i < (row + 1) * columns; ++i)
@@ -179,8 +200,9 @@ struct FoldBatchNorms : impl::FoldBatchNormsBase<FoldBatchNorms> {
   void runOnOperation() override {
     SmallVector<Operation *> all; // in order: a normalisation may follow a sum
     getOperation().walk([&](Operation *op) {
-      if (onnxir::isNode(op, "BatchNormalization") || onnxir::isNode(op, "Add"))
-        all.push_back(op);
+      for (llvm::StringRef name : {"BatchNormalization", "Add", "Sub", "Mul", "Div"})
+        if (onnxir::isNode(op, name))
+          all.push_back(op);
     });
     BatchNormFolder folder(getOperation());
     for (Operation *op : all) {

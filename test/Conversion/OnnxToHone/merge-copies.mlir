@@ -36,3 +36,12 @@ func.func @identities(%x: tensor<?x8xf32>) -> tensor<4x8xf32> {
   %3 = "onnx.Identity"(%2) : (tensor<4x8xf32>) -> tensor<4x8xf32>
   return %3 : tensor<4x8xf32>
 }
+
+// A cast to the type that it has.
+// CHECK-LABEL: @same_type
+// CHECK: "onnx.Add"(%arg0, %arg0)
+func.func @same_type(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %0 = "onnx.Cast"(%x) {to = 1 : i64} : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  %1 = "onnx.Add"(%0, %0) : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  return %1 : tensor<?x8xf32>
+}
