@@ -65,7 +65,8 @@ static Layer findLayer(Value value) {
   auto kernel = value.getDefiningOp<hrt::KernelOp>();
   std::optional<unsigned> residual =
       kernel && value.hasOneUse() ? findAbsentResidual(kernel) : std::optional<unsigned>();
-  if (residual && !ShapedType::isDynamic(columns) && getColumns(value) == columns) {
+  bool areRows = layer.reshapes.empty() || (!ShapedType::isDynamic(columns) && getColumns(value) == columns);
+  if (residual && areRows) {
     layer.kernel = kernel;
     layer.residual = *residual;
   }
