@@ -1,8 +1,10 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The pass: limits of what a kernel computes (Relu, Clip), which alone read it. A kernel that takes `least` and `most` limits its results
-// as it stores them.
+// The pass: limits (Relu, Clip) and activation functions of what a kernel computes, which alone read it. A kernel that takes `least` and
+// `most` limits its results as it stores them, one that takes `activation` applies that before.
+
+#include "ScalarActivation.h"
 
 #include "hone/Conversion/Passes.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
@@ -58,13 +60,66 @@ static bool apply(Block &body, Limits &limits) {
   return body.getTerminator()->getOperand(0) == limited && limited != body.getArgument(0);
 }
 
-/// The number of the float of this name; -1 where the kernel has none.
-static int64_t findFloat(hrt::KernelOp kernel, std::string_view name) {
-  const kernels::KernelInfo *info = kernels::findKernelInfo(kernel.getName().str());
-  auto names = info ? kernels::floatsOf(*info) : std::vector<std::string_view>();
-  auto found = llvm::find(names, name);
-  return found == names.end() ? -1 : found - names.begin();
-}
+namespace {
+/// The attributes of a kernel that say what becomes of its results.
+class Epilogue {
+public:
+  explicit Epilogue(hrt::KernelOp kernel)
+      : kernel(kernel), info(kernels::findKernelInfo(kernel.getName().str())), ints(kernel.getInts()),
+        floats(kernel.getFloats()) {}
+
+  /// Appends what the body does to its first argument; false where the kernel cannot.
+  bool append(Block &body) { return appendLimits(body) || appendActivation(body); }
+  void write() {
+    kernel.setInts(ints);
+    kernel.setFloats(floats);
+  }
+
+private:
+  /// The attribute of this name; null where the kernel has none.
+  double *findFloat(std::string_view name) { return find(floats, info ? kernels::floatsOf(*info) : Names(), name); }
+  int64_t *findInt(std::string_view name) { return find(ints, info ? kernels::integersOf(*info) : Names(), name); }
+
+  bool appendLimits(Block &body) {
+    double *least = findFloat("least"), *most = findFloat("most");
+    if (!least || !most)
+      return false;
+    Limits limits{*least, *most};
+    if (!apply(body, limits))
+      return false;
+    *least = limits.least;
+    *most = limits.most;
+    return true;
+  }
+
+  bool appendActivation(Block &body) {
+    int64_t *activation = findInt("activation");
+    double *scale = findFloat("scale"), *shift = findFloat("shift"), *least = findFloat("least"),
+           *most = findFloat("most");
+    if (!activation || *activation != 0 || !scale || !shift || !least || !most || *least > -kernels::kNoLimit ||
+        *most < kernels::kNoLimit)
+      return false;
+    auto found = ScalarActivation::match(body.getTerminator()->getOperand(0), body.getArgument(0));
+    if (!found)
+      return false;
+    *activation = found->number;
+    *scale = found->scale;
+    *shift = found->shift;
+    return true;
+  }
+
+  using Names = std::vector<std::string_view>;
+  template <typename T> static T *find(SmallVector<T> &values, const Names &names, std::string_view name) {
+    auto found = llvm::find(names, name);
+    return found == names.end() ? nullptr : &values[found - names.begin()];
+  }
+
+  hrt::KernelOp kernel;
+  const kernels::KernelInfo *info;
+  SmallVector<int64_t> ints;
+  SmallVector<double> floats;
+};
+} // namespace
 
 static bool fold(linalg::GenericOp op) {
   if (op.getNumDpsInputs() != 1 || op.getNumDpsInits() != 1 || op.getNumParallelLoops() != op.getNumLoops() ||
@@ -74,16 +129,10 @@ static bool fold(linalg::GenericOp op) {
   auto kernel = input.getDefiningOp<hrt::KernelOp>();
   if (!kernel || !input.hasOneUse() || input.getType() != op.getResult(0).getType())
     return false;
-  int64_t least = findFloat(kernel, "least"), most = findFloat(kernel, "most");
-  if (least < 0 || most < 0)
+  Epilogue epilogue(kernel);
+  if (!epilogue.append(op.getRegion().front()))
     return false;
-  SmallVector<double> floats(kernel.getFloats());
-  Limits limits{floats[least], floats[most]};
-  if (!apply(op.getRegion().front(), limits))
-    return false;
-  floats[least] = limits.least;
-  floats[most] = limits.most;
-  kernel.setFloats(floats);
+  epilogue.write();
   op.getResult(0).replaceAllUsesWith(input);
   op.erase();
   return true;

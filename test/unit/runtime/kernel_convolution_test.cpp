@@ -66,8 +66,25 @@ const Windows kWindows[] = {
 
 constexpr Layout kConvolutionLayouts[] = {Layout::Dense, Layout::Swapped, Layout::Gaps, Layout::ChannelsLast};
 
+constexpr int64_t kActivations[] = {0, 2, 3, 5}; // none, silu, gelu, hard swish
+
+double activate(int64_t activation, double x) {
+  switch (activation) {
+  case 2:
+    return x / (1 + std::exp(-x));
+  case 3:
+    return 0.5 * x * (1 + std::erf(x * std::sqrt(0.5)));
+  case 5:
+    return x * std::clamp(x / 6 + 0.5, 0.0, 1.0);
+  default:
+    return x;
+  }
+}
+
 class ConvolutionKernel : public KernelTest {
 protected:
+  size_t next = 0; // of kActivations
+
   void check(const Windows &windows, int64_t groups, int64_t inputs, int64_t outputs, bool hasBias, Layout layout) {
     constexpr int64_t batch = 2;
     int64_t taps = *io::elementCount(windows.kernel), rows = groups * outputs;
@@ -87,25 +104,30 @@ protected:
       });
       expected(index) = static_cast<float>(sum);
     });
-    // Others with a residual, and between limits.
+    // Others with a residual, and between limits; each with the next activation.
     bool isWhole = layout != Layout::Swapped;
     Tensor residual = isWhole ? Tensor(expected.sizes, layout).randomize(random) : Tensor::absent();
-    std::vector<double> limits{isWhole ? -0.5 : -3e38, isWhole ? 1.5 : 3e38};
-    if (isWhole)
-      expected.forEach([&](const std::vector<int64_t> &index) {
-        expected(index) = std::clamp(expected.at(index) + residual.at(index), -0.5f, 1.5f);
-      });
+    int64_t activation = kActivations[next++ % std::size(kActivations)];
+    double scale = activation == 0 ? 1.0 : 1.5, shift = activation == 0 ? 0.0 : -0.25;
+    std::vector<double> floats{scale, shift, isWhole ? -0.5 : -3e38, isWhole ? 1.5 : 3e38};
+    expected.forEach([&](const std::vector<int64_t> &index) {
+      double sum = expected.at(index) + (isWhole ? residual.at(index) : 0.0f);
+      double value = activate(activation, sum) * scale + shift;
+      expected(index) = static_cast<float>(isWhole ? std::clamp(value, -0.5, 1.5) : value);
+    });
+    std::vector<int64_t> ints = windows.ints(groups);
+    ints.push_back(activation);
     std::string what = io::shapeText(expected.sizes) + " of " + std::to_string(groups) + " groups of " +
-                       std::to_string(inputs) + " channels, kernel " + io::shapeText(windows.kernel);
+                       std::to_string(inputs) + " channels, kernel " + io::shapeText(windows.kernel) + ", activation " +
+                       std::to_string(activation);
     Tensor y(expected.sizes, layout);
-    run("hone.convolution.f32", {x.view(), plain.view(), bias.view(), residual.view(), y.view()}, windows.ints(groups),
-        limits);
+    run("hone.convolution.f32", {x.view(), plain.view(), bias.view(), residual.view(), y.view()}, ints, floats);
     expectClose(y, expected, kTolerance, what);
     if (groups > 1 && outputs % 16 != 0 && inputs != 1)
       return;
     Tensor z(expected.sizes, layout);
-    run("hone.packed_convolution.f32", {x.view(), packed.weightView(), bias.view(), residual.view(), z.view()},
-        windows.ints(groups), limits);
+    run("hone.packed_convolution.f32", {x.view(), packed.weightView(), bias.view(), residual.view(), z.view()}, ints,
+        floats);
     expectClose(z, expected, kTolerance, what + ", packed");
   }
 };

@@ -45,7 +45,11 @@ Samples residualOf(const hone_tensor &residual, const hone_tensor &y) {
 template <typename Call> Convolution problemOf(const Call &call) {
   const auto &o = call.operands;
   double least = call.floats.least, most = call.floats.most;
-  Epilogue epilogue{vectorOf(o.bias), residualOf(o.residual, o.y),
+  Epilogue epilogue{vectorOf(o.bias),
+                    residualOf(o.residual, o.y),
+                    call.ints.activation,
+                    static_cast<float>(call.floats.scale),
+                    static_cast<float>(call.floats.shift),
                     least <= -kernels::kNoLimit ? -__builtin_inff() : static_cast<float>(least),
                     most >= kernels::kNoLimit ? __builtin_inff() : static_cast<float>(most)};
   return problemOf(o.x, o.y, epilogue, call.ints.groups, call.ints);
@@ -141,7 +145,7 @@ void run(const kernels::Call<kernels::Pool, kernels::NoWeight> &call) {
   const auto &o = call.operands;
   Samples none(o.y);
   none.data = nullptr;
-  Epilogue epilogue{{nullptr, 0}, none, -__builtin_inff(), __builtin_inff()};
+  Epilogue epilogue{{nullptr, 0}, none, kIdentity, 1.0f, 0.0f, -__builtin_inff(), __builtin_inff()};
   Convolution problem = problemOf(o.x, o.y, epilogue, larger(o.x.sizes[1], 1), call.ints);
   if (!isEmpty(problem))
     call.ints.isSum ? pool<SumOfElements>(problem) : pool<GreatestElement>(problem);

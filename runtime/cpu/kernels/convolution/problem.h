@@ -6,6 +6,7 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_CONVOLUTION_PROBLEM_H
 #define HONE_RUNTIME_CPU_KERNELS_CONVOLUTION_PROBLEM_H
 
+#include "../linear/activation.h"
 #include "../rows.h"
 #include "../vector.h"
 
@@ -66,13 +67,38 @@ struct Samples {
 struct Epilogue {
   Row bias;         // of output channels, or absent
   Samples residual; // of y's shape; its data is null where there is none
-  float least, most;
+  int64_t activation;
+  float scale, shift, least, most;
 
   float biasOf(int64_t channel) const { return bias.data ? bias[channel] : 0.0f; }
-  /// NaN stays.
+  /// What is stored of sums, up to sixteen: the activation, and its limits. NaN stays.
   template <typename Values> Values limit(Values values) const {
+    if (activation != kIdentity || scale != 1.0f || shift != 0.0f) {
+      Vector all = {};
+      __builtin_memcpy(&all, &values, sizeof values);
+      all = activate(all);
+      __builtin_memcpy(&values, &all, sizeof values);
+    }
     values = values < least ? (Values)least : values;
     return values > most ? (Values)most : values;
+  }
+
+private:
+  Vector activate(Vector x) const {
+    switch (activation) {
+    case kSilu:
+      x = ::activate<kSilu>(x);
+      break;
+    case kGeluErf:
+      x = ::activate<kGeluErf>(x);
+      break;
+    case kHardSwish:
+      x = ::activate<kHardSwish>(x);
+      break;
+    default:
+      break;
+    }
+    return x * scale + shift;
   }
 };
 

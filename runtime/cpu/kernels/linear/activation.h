@@ -11,7 +11,7 @@
 namespace {
 
 /// The numbers are attributes of kernels; signatures.def has the formulas.
-enum Activation : int64_t { kIdentity = 0, kRelu = 1, kSilu = 2, kGeluErf = 3, kGeluTanh = 4 };
+enum Activation : int64_t { kIdentity = 0, kRelu = 1, kSilu = 2, kGeluErf = 3, kGeluTanh = 4, kHardSwish = 5 };
 
 /// 1 / x for x in [1, 2], to 1 unit in the last place: an estimate of 14 bits and a step of Newton's where the
 /// processor has one, which takes a third of the time of a division.
@@ -55,7 +55,11 @@ template <int64_t ACTIVATION> Vector activate(Vector x) {
     return 0.5f * x * (1.0f + vectorErf(x * 0.70710678f));
   else if constexpr (ACTIVATION == kGeluTanh) // 0.5 (1 + tanh u) is the logistic function of 2u
     return x * logistic(1.59576912f * (x + 0.044715f * x * x * x));
-  else
+  else if constexpr (ACTIVATION == kHardSwish) {
+    Vector gate = x * (1.0f / 6.0f) + 0.5f;
+    gate = gate < 0.0f ? (Vector)0.0f : gate;
+    return x * (gate > 1.0f ? (Vector)1.0f : gate);
+  } else
     return x;
 }
 
