@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -36,6 +37,33 @@ static int64_t countGenerics(Operation *op) {
   return count;
 }
 
+/// Whether an element costs more to compute than to load.
+static bool isCostly(linalg::GenericOp producer) {
+  constexpr int64_t few = 2; // operations that take no longer than a load
+  int64_t count = 0;
+  for (Operation &op : producer.getBody()->without_terminator()) {
+    if (isa<math::MathDialect>(op.getDialect()) ||
+        isa<arith::DivFOp, arith::FPToSIOp, arith::SIToFPOp, tensor::ExtractOp>(op))
+      return true;
+    count += !isa<linalg::IndexOp, arith::IndexCastOp, arith::ConstantOp>(op);
+  }
+  return count > few;
+}
+
+/// Whether the loops of the reader, after fusion, would compute what is costly again for each of their rows. What is the same for all of a
+/// row is computed once for it.
+static bool isRepeated(OpOperand *operand) {
+  auto reader = dyn_cast<linalg::GenericOp>(operand->getOwner());
+  auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
+  if (!reader || !producer || reader.getNumLoops() == 0)
+    return false;
+  AffineMap map = reader.getMatchingIndexingMap(operand);
+  unsigned loops = reader.getNumLoops();
+  bool isAlongRows = map.isFunctionOfDim(loops - 1);
+  bool isOfAll = llvm::all_of(llvm::seq(loops), [&](unsigned dim) { return map.isFunctionOfDim(dim); });
+  return isAlongRows && !isOfAll && isCostly(producer);
+}
+
 namespace {
 
 struct FuseElementwise : impl::FuseElementwiseBase<FuseElementwise> {
@@ -45,7 +73,7 @@ struct FuseElementwise : impl::FuseElementwiseBase<FuseElementwise> {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
     linalg::populateElementwiseOpsFusionPatterns(patterns, [this](OpOperand *operand) {
-      return isOnlyUse(operand) &&
+      return isOnlyUse(operand) && !isRepeated(operand) &&
              countOperations(operand->get().getDefiningOp()) + countOperations(operand->getOwner()) <= maxOperations;
     });
     linalg::populateFoldReshapeOpsByExpansionPatterns(patterns, isOnlyUse);

@@ -81,6 +81,24 @@ void LoopNest::store(OpBuilder &b, Location loc, ValueRange results) {
     memref::StoreOp::create(b, loc, result, values.lookupOrDefault(output.get()), getIndices(b, loc, output));
 }
 
+bool LoopNest::isInnerBroadcast(Operation &inner) const {
+  auto select = dyn_cast<arith::SelectOp>(inner);
+  auto index = select ? select.getFalseValue().getDefiningOp<linalg::IndexOp>() : linalg::IndexOp();
+  return index && order.inner && index.getDim() == *order.inner && matchPattern(select.getTrueValue(), m_Zero()) &&
+         select.getCondition().getParentRegion() != inner.getParentRegion();
+}
+
+Value LoopNest::buildIsBroadcast(OpBuilder &b, Location loc) {
+  llvm::SetVector<Value> conditions;
+  for (Operation &inner : op.getBlock()->without_terminator())
+    if (isInnerBroadcast(inner))
+      conditions.insert(values.lookupOrDefault(cast<arith::SelectOp>(inner).getCondition()));
+  Value any;
+  for (Value condition : conditions)
+    any = any ? arith::OrIOp::create(b, loc, any, condition).getResult() : condition;
+  return any;
+}
+
 SmallVector<Value> LoopNest::compute(OpBuilder &b, Location loc, ArrayRef<Value> outputs) {
   IRMapping mapping = values;
   for (OpOperand *input : op.getDpsInputOperands()) {
@@ -92,6 +110,10 @@ SmallVector<Value> LoopNest::compute(OpBuilder &b, Location loc, ArrayRef<Value>
     if (value)
       mapping.map(op.getMatchingBlockArgument(&output), value);
   for (Operation &inner : op.getBlock()->without_terminator()) {
+    if (isFull && isInnerBroadcast(inner)) {
+      mapping.map(inner.getResult(0), ivs[*order.inner]);
+      continue;
+    }
     Operation *copy = b.clone(inner, mapping);
     copy->walk([&](linalg::IndexOp index) {
       index.replaceAllUsesWith(ivs[index.getDim()]);
@@ -169,14 +191,27 @@ void LoopNest::buildPoint(OpBuilder &b, Location loc, Value begin, Value end) {
     return store(b, loc, buildReductions(b, loc, order.reductions, accumulators));
   }
   buildLoops(b, loc, order.reductions, [&](OpBuilder &b) {
-    auto loop = scf::ForOp::create(b, loc, begin, end, constant(b, loc, 1));
-    if (isParallel(op))
-      markIndependent(loop);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    ivs[*order.inner] = loop.getInductionVar();
-    store(b, loc, compute(b, loc, loadOutputs(b, loc)));
+    Value isBroadcast = buildIsBroadcast(b, loc);
+    if (!isBroadcast)
+      return buildInner(b, loc, begin, end);
+    // Only where neighbours are read for neighbours can LLVM vectorize.
+    auto versions = scf::IfOp::create(b, loc, isBroadcast, /*withElseRegion=*/true);
+    OpBuilder broadcast = versions.getThenBodyBuilder(), full = versions.getElseBodyBuilder();
+    buildInner(broadcast, loc, begin, end);
+    isFull = true;
+    buildInner(full, loc, begin, end);
+    isFull = false;
   });
+}
+
+void LoopNest::buildInner(OpBuilder &b, Location loc, Value begin, Value end) {
+  auto loop = scf::ForOp::create(b, loc, begin, end, constant(b, loc, 1));
+  if (isParallel(op))
+    markIndependent(loop);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  ivs[*order.inner] = loop.getInductionVar();
+  store(b, loc, compute(b, loc, loadOutputs(b, loc)));
 }
 
 void LoopNest::buildAll(OpBuilder &b, Location loc) {

@@ -67,6 +67,8 @@ protected:
   void delinearize(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<unsigned> dims, mlir::Value position);
   /// All that is left when the indices of `outer` are known; `begin` and `end` bound the innermost parallel dimension.
   void buildPoint(mlir::OpBuilder &b, mlir::Location loc, mlir::Value begin, mlir::Value end);
+  /// The innermost loop, where it is parallel.
+  void buildInner(mlir::OpBuilder &b, mlir::Location loc, mlir::Value begin, mlir::Value end);
   llvm::SmallVector<mlir::Value> buildReductions(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<unsigned> dims,
                                                  mlir::ValueRange accumulators);
 
@@ -74,6 +76,10 @@ protected:
   mlir::Value load(mlir::OpBuilder &b, mlir::Location loc, mlir::OpOperand &operand);
   void store(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange results);
   llvm::SmallVector<mlir::Value> loadOutputs(mlir::OpBuilder &b, mlir::Location loc);
+  /// Whether `op` is the index of the innermost loop, or 0 where a condition says that the loop is broadcast.
+  bool isInnerBroadcast(mlir::Operation &op) const;
+  /// Whether something is broadcast along the innermost loop, as a value; null where nothing may be.
+  mlir::Value buildIsBroadcast(mlir::OpBuilder &b, mlir::Location loc);
   /// The results of the region for the outputs' elements `outputs`.
   llvm::SmallVector<mlir::Value> compute(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<mlir::Value> outputs);
 
@@ -84,6 +90,8 @@ protected:
   llvm::SmallVector<mlir::Value> ivs;
   /// Elements of operands that need not be loaded any more.
   llvm::DenseMap<mlir::OpOperand *, mlir::Value> loaded;
+  /// Whether it is known that nothing is broadcast along the innermost loop.
+  bool isFull = false;
 };
 
 } // namespace hone

@@ -4,6 +4,7 @@
 // Padding and cropping.
 
 #include "Indices.h"
+#include "Loops.h"
 
 using namespace mlir;
 
@@ -122,20 +123,31 @@ static Value mirror(Builder &b, StringRef mode, Value at, Value size) {
 
 static Value padWithElements(Node &node, StringRef mode, Value tensor, ArrayRef<Size> sizes, const Padding &padding) {
   IndexMath &math = node.math;
-  SmallVector<Value> before, own;
-  for (auto [size, pad, padded] : llvm::zip(node.sizes(tensor), padding.before, sizes)) {
+  Builder &b = node.b;
+  SmallVector<Operand> tables; // of the padded dimensions: the index of each position
+  SmallVector<int64_t> padded;
+  for (auto [dim, size] : llvm::enumerate(node.sizes(tensor))) {
     Value filled = compare(node, arith::CmpIPredicate::sgt, size, math.constant(0));
-    Value nothing = compare(node, arith::CmpIPredicate::eq, padded, math.constant(0));
-    node.check(math.simplify(node.b.createOrFold<arith::OrIOp>(filled, nothing)),
+    Value nothing = compare(node, arith::CmpIPredicate::eq, sizes[dim], math.constant(0));
+    node.check(math.simplify(b.createOrFold<arith::OrIOp>(filled, nothing)),
                "cannot pad an empty dimension from its elements");
-    before.push_back(math.value(pad));
-    own.push_back(math.value(size));
+    if (IndexMath::getConstant(padding.before[dim]) == 0 && IndexMath::getConstant(padding.after[dim]) == 0)
+      continue;
+    Value before = math.value(padding.before[dim]), own = math.value(size);
+    Value table = node.generate(sizes[dim], b.getIndexType(), [&](Builder &inner, ValueRange at) {
+      return mirror(inner, mode, arith::SubIOp::create(inner, at[0], before), own);
+    });
+    tables.push_back({table, AffineMap::get(sizes.size(), 0, b.getAffineDimExpr(dim), b.getContext())});
+    padded.push_back(dim);
   }
-  return node.generate(sizes, getElementTypeOrSelf(tensor), [&](Builder &b, ValueRange at) -> Value {
+  Value zero = node.zero(getElementTypeOrSelf(tensor));
+  return accumulate(node, sizes, {}, tables, zero, [&](Builder &inner, ValueRange indices, Value) -> Value {
     SmallVector<Value> from;
-    for (auto [index, pad, size] : llvm::zip(at, before, own))
-      from.push_back(mirror(b, mode, arith::SubIOp::create(b, index, pad), size));
-    return tensor::ExtractOp::create(b, tensor, from);
+    for (size_t dim = 0; dim < sizes.size(); ++dim)
+      from.push_back(linalg::IndexOp::create(inner, dim));
+    for (auto [dim, index] : llvm::zip(padded, indices))
+      from[dim] = index;
+    return tensor::ExtractOp::create(inner, tensor, from);
   });
 }
 

@@ -49,6 +49,7 @@ private:
   Number map(const Axis &axis, Number position, Number from, Number to);
   Value makeCoordinates(const Axis &axis);
   Value roundNearest(Builder &b, Number x);
+  Value makeNearest(const Axis &axis);
   Value resizeNearest(Value x);
   Taps makeTaps(const Axis &axis);
   Value makeWeights(const Axis &axis, const Taps &taps, Size count, Value coordinates, Type element);
@@ -157,6 +158,7 @@ LogicalResult Resizer::setSizes(unsigned input) {
     axis.to = to;
     auto fixedTo = IndexMath::getConstant(to), fixedFrom = IndexMath::getConstant(axis.from);
     axis.scale = fixedTo && fixedFrom && *fixedFrom ? real(static_cast<double>(*fixedTo) / *fixedFrom).value
+                 : node.math.equal(axis.from, to)   ? real(1.0).value
                                                     : (real(to) / real(axis.from)).value;
   }
   return keepAspectRatio();
@@ -275,29 +277,37 @@ Value Resizer::roundNearest(Builder &b, Number x) {
   return math::CeilOp::create(b, (x - 0.5).value);
 }
 
+/// The index in the input of each result position of the axis.
+Value Resizer::makeNearest(const Axis &axis) {
+  Value from = node.math.value(axis.from);
+  return node.elementwise(makeCoordinates(axis), b.getIndexType(), [&](Builder &inner, ValueRange v) {
+    return clampIndex(inner, roundNearest(inner, {&inner, v[0]}), from);
+  });
+}
+
 /// All axes at once: one element of the input each.
 Value Resizer::resizeNearest(Value x) {
   SmallVector<Size> sizes = node.sizes(x);
   SmallVector<Operand> tables;
-  SmallVector<std::pair<Axis, Value>> resized; // with the input's size
+  SmallVector<int64_t> resized;
   for (const Axis &axis : axes) {
     if (isUnchanged(axis))
       continue;
     sizes[axis.dim] = axis.to;
     AffineMap map = AffineMap::get(sizes.size(), 0, b.getAffineDimExpr(axis.dim), b.getContext());
-    tables.push_back({makeCoordinates(axis), map});
-    resized.push_back({axis, node.math.value(axis.from)});
+    tables.push_back({makeNearest(axis), map});
+    resized.push_back(axis.dim);
   }
   if (resized.empty())
     return x;
   Type element = cast<RankedTensorType>(x.getType()).getElementType();
   Value zero = node.zero(element);
-  return accumulate(node, sizes, {}, tables, zero, [&](Builder &inner, ValueRange coordinates, Value) -> Value {
+  return accumulate(node, sizes, {}, tables, zero, [&](Builder &inner, ValueRange indices, Value) -> Value {
     SmallVector<Value> at;
     for (size_t i = 0; i < sizes.size(); ++i)
       at.push_back(linalg::IndexOp::create(inner, i));
-    for (auto [entry, coordinate] : llvm::zip(resized, coordinates))
-      at[entry.first.dim] = clampIndex(inner, roundNearest(inner, {&inner, coordinate}), entry.second);
+    for (auto [dim, index] : llvm::zip(resized, indices))
+      at[dim] = index;
     return tensor::ExtractOp::create(inner, x, at);
   });
 }

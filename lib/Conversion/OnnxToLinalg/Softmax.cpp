@@ -25,7 +25,7 @@ static LogicalResult lowerAlongAxis(Node &node, llvm::function_ref<Value(Value t
   if (failed(axis))
     return failure();
   Value x = node.in(0);
-  if (!flattens) {
+  if (!flattens || *axis == rank - 1) { // its rows are those of the matrix too
     node.set(0, along(x, *axis));
     return success();
   }

@@ -57,3 +57,26 @@ func.func @positions(%y: memref<?xi64>) {
   }
   return
 }
+
+// What may be broadcast along the inner loop: where nothing is, neighbours are read for neighbours.
+// CHECK-LABEL: func.func private @maybe_broadcast.loop
+// CHECK: scf.if %{{.*}} {
+// CHECK: scf.for %[[I:.*]] =
+// CHECK: %[[AT:.*]] = arith.select %{{.*}}, %{{.*}}, %[[I]]
+// CHECK: memref.load %{{.*}}[%{{.*}}, %[[AT]]]
+// CHECK: } else {
+// CHECK: scf.for %[[J:.*]] =
+// CHECK: memref.load %{{.*}}[%{{.*}}, %[[J]]]
+func.func @maybe_broadcast(%x: memref<?x?xf32>, %y: memref<?x?xf32>, %isOne: i1) {
+  %zero = arith.constant 0 : index
+  linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} outs(%y : memref<?x?xf32>) {
+  ^bb0(%b: f32):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %row = arith.select %isOne, %zero, %i : index
+    %column = arith.select %isOne, %zero, %j : index
+    %a = memref.load %x[%row, %column] : memref<?x?xf32>
+    linalg.yield %a : f32
+  }
+  return
+}
