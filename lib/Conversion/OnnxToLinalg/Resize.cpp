@@ -100,6 +100,8 @@ static FailureOr<Size> scaleSize(Node &node, Size size, Value scale, double bias
   auto fixed = IndexMath::getConstant(size);
   auto factor = getReal(scale);
   auto most = static_cast<double>(kMostElements);
+  if (factor == 1.0 && bias == 0.0)
+    return size;
   if (fixed && factor) {
     double scaled = std::floor(*fixed * *factor + bias);
     if (!(scaled >= 0 && scaled <= most)) // not a number is neither
@@ -350,14 +352,14 @@ static std::pair<Number, Number> locate(Builder &b, Value coordinate, Value tap,
   return {base + shift, shift - (at - base)};
 }
 
-/// The weight of each neighbour of each coordinate, adding up to 1.
+/// The weight of each neighbour of each coordinate, adding up to 1: `[count, axis.to]`, so that neighbours of the result read neighbours.
 Value Resizer::makeWeights(const Axis &axis, const Taps &taps, Size count, Value coordinates, Type element) {
   bool excludes = node.integer("exclude_outside");
   Value first = node.math.value(taps.first);
   Number end = real(axis.from);
-  Value weights = node.generate({axis.to, count}, b.getF64Type(), [&](Builder &inner, ValueRange at) -> Value {
-    Value coordinate = tensor::ExtractOp::create(inner, coordinates, at[0]);
-    auto [position, distance] = locate(inner, coordinate, at[1], first);
+  Value weights = node.generate({count, axis.to}, b.getF64Type(), [&](Builder &inner, ValueRange at) -> Value {
+    Value coordinate = tensor::ExtractOp::create(inner, coordinates, at[1]);
+    auto [position, distance] = locate(inner, coordinate, at[0], first);
     Number weight = getTapWeight(distance * Number{&inner, taps.scale});
     if (!excludes)
       return weight.value;
@@ -365,12 +367,15 @@ Value Resizer::makeWeights(const Axis &axis, const Taps &taps, Size count, Value
     return select(inside, weight, weight.with(0)).value;
   });
   Value total =
-      node.reduce(weights, {1}, /*keep=*/true, node.zero(b.getF64Type()),
+      node.reduce(weights, {0}, /*keep=*/true, node.zero(b.getF64Type()),
                   [](Builder &inner, Value w, Value sum) { return Value(arith::AddFOp::create(inner, w, sum)); });
   return node.elementwise({weights, total}, element, [&](Builder &inner, ValueRange v) {
     return convertFloat(inner, arith::DivFOp::create(inner, v[0], v[1]), element);
   });
 }
+
+/// Neighbours that linear and cubic interpolation have without antialiasing.
+static constexpr int64_t kFewTaps = 4;
 
 /// Each result element is the weighted sum of the neighbours of its coordinate along the axis.
 Value Resizer::interpolate(Value x, const Axis &axis) {
@@ -379,24 +384,39 @@ Value Resizer::interpolate(Value x, const Axis &axis) {
   Size count = node.math.sub(b.getIndexAttr(2), node.math.mul(taps.first, b.getIndexAttr(2)));
   Value coordinates = makeCoordinates(axis), first = node.math.value(taps.first), from = node.math.value(axis.from);
   Value weights = makeWeights(axis, taps, count, coordinates, compute);
-  Value indices = node.generate({axis.to, count}, b.getIndexType(), [&](Builder &inner, ValueRange at) {
-    Value coordinate = tensor::ExtractOp::create(inner, coordinates, at[0]);
-    return clampIndex(inner, locate(inner, coordinate, at[1], first).first.value, from);
+  Value indices = node.generate({count, axis.to}, b.getIndexType(), [&](Builder &inner, ValueRange at) {
+    Value coordinate = tensor::ExtractOp::create(inner, coordinates, at[1]);
+    return clampIndex(inner, locate(inner, coordinate, at[0], first).first.value, from);
   });
   SmallVector<Size> sizes = node.sizes(x);
   sizes[axis.dim] = axis.to;
-  unsigned loops = sizes.size() + 1;
-  AffineMap map =
-      AffineMap::get(loops, 0, {b.getAffineDimExpr(axis.dim), b.getAffineDimExpr(loops - 1)}, b.getContext());
-  Value sum = accumulate(node, sizes, count, {Operand{weights, map}, Operand{indices, map}}, node.zero(compute),
-                         [&](Builder &inner, ValueRange v, Value total) -> Value {
-                           SmallVector<Value> at;
-                           for (unsigned i = 0; i + 1 < loops; ++i)
-                             at.push_back(linalg::IndexOp::create(inner, i));
-                           at[axis.dim] = v[1];
-                           Value value = convertFloat(inner, tensor::ExtractOp::create(inner, x, at), compute);
-                           return addScalars(inner, total, multiplyScalars(inner, value, v[0]));
-                         });
+  unsigned rank = sizes.size();
+  auto weigh = [&](Builder &inner, Value weight, Value index, Value total) {
+    SmallVector<Value> at;
+    for (unsigned i = 0; i < rank; ++i)
+      at.push_back(linalg::IndexOp::create(inner, i));
+    at[axis.dim] = index;
+    Value value = convertFloat(inner, tensor::ExtractOp::create(inner, x, at), compute);
+    return addScalars(inner, total, multiplyScalars(inner, value, weight));
+  };
+  // Few neighbours are added up in registers.
+  int64_t fixed = IndexMath::getConstant(count).value_or(0);
+  bool areFew = fixed > 0 && fixed <= kFewTaps;
+  SmallVector<Operand> tables;
+  for (int64_t tap = 0; tap < (areFew ? fixed : 1); ++tap) {
+    AffineExpr number = areFew ? b.getAffineConstantExpr(tap) : b.getAffineDimExpr(rank);
+    AffineMap map = AffineMap::get(areFew ? rank : rank + 1, 0, {number, b.getAffineDimExpr(axis.dim)}, b.getContext());
+    tables.append({Operand{weights, map}, Operand{indices, map}});
+  }
+  SmallVector<Size> reduced(areFew ? 0 : 1, count);
+  Value zero = node.zero(compute);
+  Value sum = accumulate(node, sizes, reduced, tables, zero, [&](Builder &inner, ValueRange v, Value total) -> Value {
+    if (areFew)
+      total = zero;
+    for (size_t i = 0; i < v.size(); i += 2)
+      total = weigh(inner, v[i], v[i + 1], total);
+    return total;
+  });
   return markOutside(convertFloats(node, sum, element), axis, coordinates);
 }
 
