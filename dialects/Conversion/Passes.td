@@ -106,10 +106,11 @@ def LowerMath : Pass<"hone-lower-math"> {
 }
 
 def FoldClamps : Pass<"hone-fold-clamps", "::mlir::func::FuncOp"> {
-  let summary = "Limits of results into the kernels that compute them";
+  let summary = "Limits and activations of results into the kernels that compute them";
   let description = [{
     Where nothing but an elementwise maximum or minimum with constants (Relu, Clip) reads the result of a kernel that has the floats
-    `least` and `most`, these become tighter and the operation goes.
+    `least` and `most`, these become tighter and the operation goes. So does silu, gelu or hard swish, with a factor and a summand
+    after it, where the kernel has the integer `activation` and no limits yet.
   }];
   let statistics = [Statistic<"numFolded", "num-folded", "Number of elementwise operations that went into kernels">];
 }
@@ -132,7 +133,8 @@ def FuseElementwise : Pass<"hone-fuse-elementwise"> {
   let description = [{
     An elementwise `linalg.generic` whose result only one other reads becomes part of that one, and reshapes between them move out of
     the way, as long as the body has at most `max-operations` operations: fusing copies bodies, so a chain without a bound would take time
-    with the square of its length, here and in LLVM's vectorizer.
+    with the square of its length, here and in LLVM's vectorizer. What costs more than a load and would be computed again for each row of
+    its reader stays apart.
   }];
   let options = [Option<"maxOperations", "max-operations", "int64_t", /*default=*/"256",
                         "Operations that the body of a fused operation may have">];

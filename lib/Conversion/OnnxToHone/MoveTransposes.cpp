@@ -3,7 +3,7 @@
 //
 // The pass: models that were channels-last transpose before and after each convolution. What lies between is computed in the other order
 // of dimensions where fewer elements are transposed then. Nodes that hang together are moved together or not at all, as each that stays
-// behind would need transpositions of its own.
+// would need transpositions of its own.
 
 #include "TransposeRules.h"
 
