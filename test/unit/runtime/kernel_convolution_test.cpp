@@ -86,9 +86,14 @@ protected:
   size_t next = 0; // of kActivations
 
   void check(const Windows &windows, int64_t groups, int64_t inputs, int64_t outputs, bool hasBias, Layout layout) {
+    check(windows, groups, inputs, outputs, hasBias, layout, layout);
+  }
+  /// With x in a layout of its own.
+  void check(const Windows &windows, int64_t groups, int64_t inputs, int64_t outputs, bool hasBias, Layout layout,
+             Layout layoutOfX) {
     constexpr int64_t batch = 2;
     int64_t taps = *io::elementCount(windows.kernel), rows = groups * outputs;
-    Tensor x = Tensor(join({batch, groups * inputs}, windows.x), layout).randomize(random);
+    Tensor x = Tensor(join({batch, groups * inputs}, windows.x), layoutOfX).randomize(random);
     Tensor bias = hasBias ? Tensor({rows}).randomize(random) : Tensor::absent();
     PackedWeight packed({cpu::PackedFormat::F32}, rows, inputs * taps, random);
     Tensor plain({rows, inputs * taps});
@@ -141,11 +146,29 @@ TEST_P(ConvolutionKernel, Windows) {
 }
 
 TEST_P(ConvolutionKernel, ManyStepsAreSummedInSlices) {
-  check({{8, 8}, {8, 8}, {3, 3}, {1, 1}, {1, 1}, {1, 1}}, 1, 40, 33, true, Layout::Dense);
+  for (Layout layout : kConvolutionLayouts)
+    for (int64_t outputs : {33, 64}) {
+      check({{8, 8}, {8, 8}, {3, 3}, {1, 1}, {1, 1}, {1, 1}}, 1, 40, outputs, true, layout);
+      check({{8, 30}, {8, 28}, {1, 3}, {1, 1}, {1, 1}, {0, 0}}, 1, 102, outputs, true, layout);
+    }
 }
 
 TEST_P(ConvolutionKernel, ChannelsThatShareSetsOfTheCacheAreCopied) {
   check({{16, 16}, {16, 16}, {1, 1}, {1, 1}, {1, 1}, {0, 0}}, 1, 40, 17, true, Layout::Dense);
+  check({{3, 3}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}}, 4, 256, 16, true, Layout::ChannelsLast);
+}
+
+TEST_P(ConvolutionKernel, LayoutsOfInputAndResultMayDiffer) {
+  for (auto [y, x] : {std::pair(Layout::ChannelsLast, Layout::Dense), {Layout::Dense, Layout::ChannelsLast}})
+    for (auto [groups, inputs, outputs] : {std::array<int64_t, 3>{1, 3, 48}, {2, 20, 16}, {40, 1, 1}, {18, 1, 2}})
+      for (const Windows &windows : kWindows)
+        check(windows, groups, inputs, outputs, true, y, x);
+}
+
+TEST_P(ConvolutionKernel, DepthwiseAtTheEdgesOfChannelsLast) {
+  for (int64_t low : {0, 1, 2, 4})
+    for (int64_t stride : {1, 2, 3})
+      check({{9, 20}, {5, 5}, {3, 5}, {1, stride}, {2, 1}, {1, low}}, 40, 1, 1, true, Layout::ChannelsLast);
 }
 
 TEST_P(ConvolutionKernel, RowsAndPlanesOfSeveralTiles) {

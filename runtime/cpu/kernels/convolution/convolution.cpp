@@ -7,6 +7,7 @@
 
 #include "hone/kernels/limits.h"
 
+#include "channels_last.h"
 #include "depthwise.h"
 #include "panels.h"
 #include "planes.h"
@@ -57,7 +58,7 @@ template <typename Call> Convolution problemOf(const Call &call) {
 
 void convolveByPanels(const Convolution &problem, const WeightPanels &weights) {
   Scratch<Step> steps(problem.steps());
-  Scratch<float> padded(PanelConvolution::paddedSize(problem));
+  Scratch<float> padded(PaddedRows::size(problem));
   PanelConvolution convolution(problem, weights, steps.data(), padded.data());
   for (int64_t sample = 0; sample < problem.batch; ++sample)
     convolution.run(sample);
@@ -70,18 +71,27 @@ void convolveByPlanes(const Convolution &problem, const float *weights) {
     convolution.run(sample);
 }
 
-void convolveDepthwise(const Convolution &problem, const WeightPanels &weights) {
-  Scratch<Step> steps(problem.steps());
-  DepthwiseConvolution<SumOfProducts> convolution(problem, steps.data());
-  for (int64_t sample = 0; sample < problem.batch; ++sample)
-    convolution.run(sample, [&](int64_t panel) { return SumOfProducts{weights.data + panel * weights.panelStride}; });
-}
-
-template <typename Fold> void pool(const Convolution &problem) {
+/// `foldOf(panel)` is what the windows of sixteen channels are folded by.
+template <typename Fold, typename FoldOf> void foldWindows(const Convolution &problem, const FoldOf &foldOf) {
+  if (ChannelsLastWindows<Fold>::takes(problem)) {
+    ChannelsLastWindows<Fold> windows(problem);
+    for (int64_t sample = 0; sample < problem.batch; ++sample)
+      windows.run(sample, foldOf);
+    return;
+  }
   Scratch<Step> steps(problem.steps());
   DepthwiseConvolution<Fold> windows(problem, steps.data());
   for (int64_t sample = 0; sample < problem.batch; ++sample)
-    windows.run(sample, [](int64_t) { return Fold{}; });
+    windows.run(sample, foldOf);
+}
+
+void convolveDepthwise(const Convolution &problem, const WeightPanels &weights) {
+  foldWindows<SumOfProducts>(problem,
+                             [&](int64_t panel) { return SumOfProducts{weights.data + panel * weights.panelStride}; });
+}
+
+template <typename Fold> void pool(const Convolution &problem) {
+  foldWindows<Fold>(problem, [](int64_t) { return Fold{}; });
 }
 
 bool isEmpty(const Convolution &problem) {
@@ -115,7 +125,7 @@ void run(const kernels::Call<kernels::Convolution, kernels::NoWeight> &call) {
   const hone_tensor &weight = call.operands.weight;
   bool isDepthwise = problem.inputs == 1 && problem.groups > 1;
   int64_t outputs = isDepthwise ? problem.groups * problem.outputs : problem.outputs; // of panels
-  if (usedLanesOfPlanes(problem) < usedLanesOfPanels(outputs)) {
+  if (problem.x.isChannelsLast() || usedLanesOfPlanes(problem) < usedLanesOfPanels(outputs)) {
     int64_t panels = weight.sizes[0] / outputs * ((outputs + kLanes - 1) / kLanes);
     Scratch<float> packed(panels * problem.steps() * kLanes);
     packPanels(problem, weight, outputs, packed.data());

@@ -10,16 +10,62 @@
 #include "../transpose.h"
 #include "problem.h"
 
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
+
 namespace {
+
+/// The first `count` of sixteen channels, at least one; loadChannels has 0 in the others.
+#ifdef __AVX512F__
+inline __mmask16 maskOfChannels(int64_t count) { return static_cast<__mmask16>((1u << count) - 1); }
+inline Vector loadChannels(const float *from, int64_t count) {
+  return count >= kLanes ? load(from) : (Vector)_mm512_maskz_loadu_ps(maskOfChannels(count), from);
+}
+inline void storeChannels(float *to, Vector vector, int64_t count) {
+  if (count >= kLanes)
+    return store(to, vector);
+  _mm512_mask_storeu_ps(to, maskOfChannels(count), (__m512)vector);
+}
+#else
+inline Vector loadChannels(const float *from, int64_t count) { return loadColumns(from, count); }
+inline void storeChannels(float *to, Vector vector, int64_t count) { storeColumns(to, vector, count); }
+#endif
 
 /// Output channels [first, first + count), at most sixteen, of a sample.
 struct OutputLanes {
   int64_t sample, first, count;
 };
 
+/// The bias of sixteen output channels from `first` on, of which `count` are there.
+inline Vector biasOf(const Epilogue &epilogue, int64_t first, int64_t count) {
+  float bias[kLanes] = {};
+  for (int64_t i = 0; i < count; ++i)
+    bias[i] = epilogue.biasOf(first + i);
+  return load(bias);
+}
+
+/// storeLanes where the channels of a position lie one after the other.
+inline void storeChannelsLast(const Convolution &problem, const OutputLanes &lanes, int64_t begin, int64_t size,
+                              const float *sums, int64_t stride) {
+  const Samples &y = problem.y, &residual = problem.epilogue.residual;
+  Vector bias = biasOf(problem.epilogue, lanes.first, lanes.count);
+  float *to = y.at(lanes.sample, lanes.first);
+  const float *added = residual.data ? residual.at(lanes.sample, lanes.first) : nullptr;
+  int64_t pitch = y.pitch(), addedPitch = residual.pitch();
+  for (int64_t i = 0; i < size; ++i) {
+    Vector row = load(sums + i * stride) + bias;
+    if (added)
+      row += loadChannels(added + (addedPitch ? (begin + i) * addedPitch : residual.offsetOf(begin + i)), lanes.count);
+    storeChannels(to + (pitch ? (begin + i) * pitch : y.offsetOf(begin + i)), problem.epilogue.limit(row), lanes.count);
+  }
+}
+
 /// Writes positions [begin, begin + size) of y: sums of the lanes, `stride` floats from one position to the next, and the epilogue.
 inline void storeLanes(const Convolution &problem, const OutputLanes &lanes, int64_t begin, int64_t size,
                        const float *sums, int64_t stride) {
+  if (problem.storesChannelsLast())
+    return storeChannelsLast(problem, lanes, begin, size, sums, stride);
   const Samples &y = problem.y, &residual = problem.epilogue.residual;
   bool isDense = y.isDense() && (!residual.data || residual.isDense());
   for (int64_t next = 0; next < size; next += kLanes) {

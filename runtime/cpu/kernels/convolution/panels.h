@@ -3,7 +3,7 @@
 //
 // Direct convolution with output channels as lanes, an implicit GEMM: a row is a position of y, an inner step a tap of the window in an
 // input channel. Weights lie in panels of sixteen outputs; elements of x are broadcast from where they lie, so that no columns (im2col)
-// are made. x is copied only where it needs padding, or its rows phases.
+// are made. x is copied only where it needs padding. Where y is channels-last, sums are stored as they are.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_CONVOLUTION_PANELS_H
 #define HONE_RUNTIME_CPU_KERNELS_CONVOLUTION_PANELS_H
@@ -12,19 +12,19 @@
 #include "../parts.h"
 #include "../scratch.h"
 #include "lanes.h"
-#include "phase_rows.h"
+#include "padded_rows.h"
 
 namespace {
 
-// Neighbours of y whose sums stay in registers for kPairPanels panels.
+// Neighbours of y whose sums stay in registers for kPairPanels panels, and kFewPositions for kManyPanels.
 #ifdef __AVX512F__
-constexpr int kPairPanels = 2, kBlockPositions = 12;
+constexpr int kPairPanels = 2, kBlockPositions = 14, kFewPositions = 6;
 #else
-constexpr int kPairPanels = 1, kBlockPositions = 6;
+constexpr int kPairPanels = 1, kBlockPositions = 6, kFewPositions = 2;
 #endif
-constexpr int kFewPositions = 2, kManyPanels = 4; // memory-bound: several panels are read at once
-constexpr int64_t kTilePositions = 96;            // positions whose sums a thread keeps in the L1 cache
-constexpr int64_t kSliceSteps = 256;              // inner steps whose weights stay in the L1 cache
+constexpr int kManyPanels = 4;         // rows of few positions reuse little of a weight: more of x's elements are
+constexpr int64_t kTilePositions = 96; // positions whose sums a thread keeps in the L1 cache
+constexpr int64_t kSliceSteps = 256;   // inner steps whose weights of kPairPanels panels stay in the L1 cache
 
 /// Weights of panel p begin at data + p * panelStride: `[steps, 16]`.
 struct WeightPanels {
@@ -32,57 +32,102 @@ struct WeightPanels {
   int64_t panelStride;
 };
 
-/// What is multiplied for a block of positions: `x` is where the window of its first begins.
-struct BlockSteps {
-  const float *x;
+/// Inner steps: those of a list, `repeats` times, each time further on by so many floats of x and of the weights.
+struct StepList {
   const Step *steps;
-  int64_t count;
-  const float *weights;
-  int64_t panelStride;
-  bool isFirst; // of the slices that are summed
+  int64_t count, repeats, inputStride, weightStride;
 };
 
-/// Adds products to the sums of POSITIONS neighbours, `[positions, PANELS * 16]`.
-template <int PANELS, int POSITIONS> void addSteps(const BlockSteps &block, float *sums) {
+/// What is multiplied for a block of positions: `x` is where the window of its first begins, `pitch` from one window to the next.
+struct BlockSteps {
+  const float *x;
+  int64_t pitch;
+  StepList list;
+  const float *weights;
+  int64_t panelStride;
+  float *sums; // `[positions, PANELS * 16]`, sumPitch floats from one position to the next
+  int64_t sumPitch;
+  bool isFirst, isLast;         // of the slices that are summed; the last one ends with the epilogue, if there is one
+  const Epilogue *epilogue;     // null where sums are stored as they are
+  const float *bias, *residual; // `[PANELS * 16]`, and as sums; residual may be null
+  int64_t residualPitch;
+};
+
+/// In the caller, as everything that takes sums, so that they stay in registers.
+template <int PANELS, int POSITIONS>
+__attribute__((always_inline)) inline void finishSums(const BlockSteps &block, Vector (&sum)[POSITIONS][PANELS]) {
+  for (int v = 0; v < PANELS; ++v) {
+    Vector bias = load(block.bias + v * kLanes);
+    for (int p = 0; p < POSITIONS; ++p) {
+      sum[p][v] += bias;
+      if (block.residual)
+        sum[p][v] += load(block.residual + p * block.residualPitch + v * kLanes);
+      sum[p][v] = block.epilogue->limit(sum[p][v]);
+    }
+  }
+}
+
+/// Adds products to the sums of POSITIONS neighbours. With a pitch of 1 windows are addressed from the first one, otherwise from every third
+/// one: registers would not hold all distances.
+template <bool IS_DENSE, int PANELS, int POSITIONS> void addSteps(const BlockSteps &block) {
   Vector sum[POSITIONS][PANELS] = {};
   if (!block.isFirst)
     for (int p = 0; p < POSITIONS; ++p)
       for (int v = 0; v < PANELS; ++v)
-        sum[p][v] = load(sums + (p * PANELS + v) * kLanes);
-  for (int64_t k = 0; k < block.count; ++k) {
-    const float *element = block.x + block.steps[k].input;
-    const float *row = block.weights + block.steps[k].weight * kLanes;
-    Vector weight[PANELS];
-    for (int v = 0; v < PANELS; ++v)
-      weight[v] = load(row + v * block.panelStride);
-    for (int p = 0; p < POSITIONS; ++p) {
+        sum[p][v] = load(block.sums + p * block.sumPitch + v * kLanes);
+  const StepList list = block.list;
+  const float *x = block.x, *weights = block.weights;
+  const int64_t pitch = block.pitch, panelStride = block.panelStride;
+  for (int64_t repeat = 0; repeat < list.repeats; ++repeat) {
+    for (int64_t k = 0; k < list.count; ++k) {
+      const float *element = x + list.steps[k].input, *row = weights + list.steps[k].weight * kLanes;
+      Vector weight[PANELS];
       for (int v = 0; v < PANELS; ++v)
-        sum[p][v] += element[p] * weight[v];
-      // Elements are read one after the other: read ahead, they would take the registers of sums.
-      asm volatile("" ::: "memory");
+        weight[v] = load(row + v * panelStride);
+#pragma clang loop unroll(full)
+      for (int p = 0; p < POSITIONS; ++p) {
+        float factor = IS_DENSE ? element[p] : element[p % 3 * pitch];
+        for (int v = 0; v < PANELS; ++v)
+          sum[p][v] += factor * weight[v];
+        // Elements are read one after the other: read ahead, they would take the registers of sums.
+        asm volatile("" ::: "memory");
+        if (!IS_DENSE && p % 3 == 2) {
+          element += 3 * pitch;
+          asm("" : "+r"(element));
+        }
+      }
     }
+    x += list.inputStride;
+    weights += list.weightStride;
   }
+  if (block.isLast && block.epilogue)
+    finishSums<PANELS, POSITIONS>(block, sum);
   for (int p = 0; p < POSITIONS; ++p)
     for (int v = 0; v < PANELS; ++v)
-      store(sums + (p * PANELS + v) * kLanes, sum[p][v]);
+      store(block.sums + p * block.sumPitch + v * kLanes, sum[p][v]);
 }
 
 /// The same for up to MOST neighbours.
-template <int PANELS, int MOST> void addBlock(int64_t positions, const BlockSteps &block, float *sums) {
+template <int PANELS, int MOST> void addBlock(int64_t positions, const BlockSteps &block) {
   if constexpr (MOST > 1)
     if (positions < MOST)
-      return addBlock<PANELS, MOST - 1>(positions, block, sums);
-  addSteps<PANELS, MOST>(block, sums);
+      return addBlock<PANELS, MOST - 1>(positions, block);
+  if (block.pitch == 1)
+    addSteps<true, PANELS, MOST>(block);
+  else
+    addSteps<false, PANELS, MOST>(block);
 }
 
 /// The same for any number, as blocks of about the same size.
-template <int PANELS> void addRow(int64_t count, BlockSteps row, float *sums) {
+template <int PANELS> void addRow(int64_t count, BlockSteps row) {
   constexpr int most = PANELS <= kPairPanels ? kBlockPositions : kFewPositions;
   for (int64_t blocks = (count + most - 1) / most; blocks > 0; --blocks) {
     int64_t size = (count + blocks - 1) / blocks;
-    addBlock<PANELS, most>(size, row, sums);
-    row.x += size;
-    sums += size * PANELS * kLanes;
+    addBlock<PANELS, most>(size, row);
+    row.x += size * row.pitch;
+    row.sums += size * row.sumPitch;
+    if (row.residual)
+      row.residual += size * row.residualPitch;
     count -= size;
   }
 }
@@ -90,57 +135,34 @@ template <int PANELS> void addRow(int64_t count, BlockSteps row, float *sums) {
 /// The convolutions of one sample at a time.
 class PanelConvolution {
 public:
-  /// `steps` has room for problem.steps(), `padded` for paddedSize(problem).
+  /// `steps` has room for problem.steps(), `padded` for PaddedRows::size(problem).
   PanelConvolution(const Convolution &problem, const WeightPanels &weights, Step *steps, float *padded)
-      : problem(problem), weights(weights), rows(problem), steps(steps), padded(padded),
-        channelStride(problem.x.channelStride), depthStride(problem.x.strides[0]), rowStride(problem.x.strides[1]) {
-    if (padded) {
-      rowStride = rows.phases() * rows.width();
-      depthStride = problem.reach(1) * rowStride;
-      channelStride = separate(problem.reach(0) * depthStride);
-    }
-    count = listSteps(problem, steps, [&](int64_t c, int64_t d, int64_t h, int64_t w) {
-      int64_t column = padded ? rows.placeOf(w, rows.width()) : w;
-      return c * channelStride + d * depthStride + h * rowStride + column;
-    });
-  }
-
-  /// Floats of the copy of a sample; 0 where windows read x as it lies.
-  static int64_t paddedSize(const Convolution &problem) {
-    bool areNeighbours = problem.y.sizes[2] == 1 || (problem.strides[2] == 1 && problem.x.strides[2] == 1);
-    bool areTaps = problem.kernel[2] == 1 || problem.x.strides[2] == 1;
-    if (!problem.isPadded() && areNeighbours && areTaps && !conflicts(problem))
-      return 0;
-    PhaseRows rows(problem);
-    return problem.groups * problem.inputs *
-           separate(problem.reach(0) * problem.reach(1) * rows.phases() * rows.width());
+      : problem(problem), weights(weights), rows(problem, padded) {
+    list.steps = steps;
+    listBlock(steps);
   }
 
   void run(int64_t sample) {
-    source = padded;
-    int64_t channels = problem.groups * problem.inputs;
-    if (padded && isChannelsLast())
-      parallelFor((channels + kLanes - 1) / kLanes, problem.pays(),
-                  [&](int64_t block) { padLast(sample, block * kLanes, smaller(kLanes, channels - block * kLanes)); });
-    else if (padded)
-      parallelFor(channels, problem.pays(), [&](int64_t channel) { pad(sample, channel); });
-    else // padding that is negative leaves elements out
-      source = problem.x.at(sample, 0) - problem.low[0] * depthStride - problem.low[1] * rowStride - problem.low[2];
+    const float *source = rows.read(sample);
     int64_t lines = problem.y.sizes[0] * problem.y.sizes[1], columns = problem.y.sizes[2];
     int64_t tileLines = columns >= kTilePositions ? 1 : kTilePositions / columns;
     int64_t tileColumns = smaller(columns, kTilePositions);
     int64_t across = (columns + tileColumns - 1) / tileColumns, tiles = (lines + tileLines - 1) / tileLines * across;
     int64_t panels = (problem.outputs + kLanes - 1) / kLanes;
-    int64_t width = lines * columns <= kFewPositions ? kManyPanels : kPairPanels;
+    int64_t width = columns <= kFewPositions ? kManyPanels : kPairPanels;
     int64_t blocks = (panels + width - 1) / width;
     Parts threads;
     parallelFor(problem.groups * blocks * tiles, problem.pays(), [&](int64_t task) {
       threads.run([&] {
         int64_t tile = task % tiles, block = task / tiles % blocks;
         int64_t line = tile / across * tileLines, column = tile % across * tileColumns;
-        Tile part{sample, task / tiles / blocks,
-                  line,   smaller(tileLines, lines - line),
-                  column, smaller(tileColumns, columns - column)};
+        Tile part{source,
+                  sample,
+                  task / tiles / blocks,
+                  line,
+                  smaller(tileLines, lines - line),
+                  column,
+                  smaller(tileColumns, columns - column)};
         runPanels(part, block * width, smaller(width, panels - block * width));
       });
     });
@@ -148,65 +170,34 @@ public:
   }
 
 private:
-  /// Whether elements of one place in many channels share a few sets of the L1 cache, so that they evict each other.
-  static bool conflicts(const Convolution &problem) {
-    constexpr int64_t period = 256, channels = 32; // floats: of 64 sets of lines every sixteenth, four in all
-    return problem.x.channelStride % period == 0 && problem.inputs >= channels;
-  }
-  /// At least `size` floats, an odd number of cache lines.
-  static int64_t separate(int64_t size) { return ((size + kLanes - 1) / kLanes | 1) * kLanes; }
-
   /// Some positions of y: parts of lines, or several whole ones.
   struct Tile {
+    const float *source;
     int64_t sample, group, line, lines, column, columns;
   };
 
-  /// Whether x is a view of [N, H, W, C], of which sixteen channels are transposed at once.
-  bool isChannelsLast() const {
-    return problem.x.channelStride == 1 && problem.x.strides[2] != 1 && problem.strides[2] == 1;
+  /// Lists the taps of a few channels, the channels of a tap one after the other: of channels-last x they share cache lines. Other x have one
+  /// channel's taps in the same lines.
+  void listBlock(Step *steps) {
+    int64_t taps = listTaps(problem, steps, [&](int64_t, int64_t d, int64_t h, int64_t w) {
+      return d * rows.depthStride + h * rows.lineStride + w * rows.columnStride;
+    });
+    channels = rows.channelStride == 1 || taps == 1 ? channelsOfBlock(taps) : 1;
+    for (int64_t tap = taps; tap-- > 0;) { // from the last one on, so that the first ones are there until they are read
+      Step first = steps[tap];
+      for (int64_t c = channels; c-- > 0;)
+        steps[tap * channels + c] = {first.input + c * rows.channelStride, first.weight + c * problem.taps()};
+    }
+    list.count = taps * channels;
+    list.inputStride = channels * rows.channelStride;
+    list.weightStride = channels * problem.taps() * kLanes;
   }
-
-  /// As pad, of `count` channels from `first` on.
-  void padLast(int64_t sample, int64_t first, int64_t count) const {
-    const Samples &x = problem.x;
-    int64_t width = rows.width(), low = problem.low[2];
-    int64_t begin = larger(0, -low), end = smaller(x.sizes[2], width - low);
-    for (int64_t d = 0; d < problem.reach(0); ++d)
-      for (int64_t h = 0; h < problem.reach(1); ++h) {
-        float *to = padded + first * channelStride + d * depthStride + h * rowStride;
-        for (int64_t c = 0; c < count; ++c)
-          fillZeros(to + c * channelStride, width);
-        int64_t depth = d - problem.low[0], line = h - problem.low[1];
-        if (depth < 0 || depth >= x.sizes[0] || line < 0 || line >= x.sizes[1])
-          continue;
-        const float *from = x.at(sample, first) + depth * x.strides[0] + line * x.strides[1];
-        for (int64_t w = begin; w < end; w += kLanes) {
-          int64_t size = smaller(kLanes, end - w);
-          Vector block[kLanes];
-          for (int64_t i = 0; i < kLanes; ++i)
-            block[i] = loadColumns(from + (w + smaller(i, size - 1)) * x.strides[2], count);
-          transpose(block);
-          for (int64_t c = 0; c < count; ++c)
-            storeColumns(to + c * channelStride + low + w, block[c], size);
-        }
-      }
-  }
-
-  /// Copies a channel of x into the middle of zeros, rows as phases.
-  void pad(int64_t sample, int64_t channel) const {
-    const Samples &x = problem.x;
-    float *to = padded + channel * channelStride;
-    for (int64_t d = 0; d < problem.reach(0); ++d)
-      for (int64_t h = 0; h < problem.reach(1); ++h) {
-        int64_t depth = d - problem.low[0], line = h - problem.low[1];
-        bool isInside = depth >= 0 && depth < x.sizes[0] && line >= 0 && line < x.sizes[1];
-        const float *row = x.at(sample, channel) + depth * x.strides[0] + line * x.strides[1];
-        for (int64_t phase = 0; phase < rows.phases(); ++phase, to += rows.width()) {
-          fillZeros(to, rows.width());
-          if (isInside)
-            rows.copy(row, rows.partOf(phase), to);
-        }
-      }
+  /// At most sixteen, of which the input channels are a multiple, and whose steps fit a slice.
+  int64_t channelsOfBlock(int64_t taps) const {
+    int64_t count = smaller(problem.inputs, kLanes);
+    while (problem.inputs % count != 0 || (count > 1 && count * taps > kSliceSteps))
+      --count;
+    return count;
   }
 
   void runPanels(const Tile &tile, int64_t panel, int64_t panels) const {
@@ -220,38 +211,53 @@ private:
   }
 
   template <int PANELS> void runTile(const Tile &tile, int64_t panel) const {
-    Scratch<float> sums(tile.lines * tile.columns * PANELS * kLanes);
-    const float *channels = source + tile.group * problem.inputs * channelStride + tile.column;
+    const Samples &y = problem.y, &residual = problem.epilogue.residual;
+    int64_t first = tile.group * problem.outputs + panel * kLanes, count = problem.outputs - panel * kLanes;
+    bool isDirect = problem.storesChannelsLast() && count >= PANELS * kLanes;
+    Scratch<float> sums(isDirect ? 0 : tile.lines * tile.columns * PANELS * kLanes);
+    float bias[PANELS * kLanes];
+    for (int v = 0; v < PANELS && isDirect; ++v)
+      store(bias + v * kLanes, biasOf(problem.epilogue, first + v * kLanes, kLanes));
     int64_t panelsOfGroup = (problem.outputs + kLanes - 1) / kLanes;
+    const float *channel = tile.source + tile.group * problem.inputs * rows.channelStride;
+    const float *panelWeights = weights.data + (tile.group * panelsOfGroup + panel) * weights.panelStride;
     BlockSteps row = {};
-    row.weights = weights.data + (tile.group * panelsOfGroup + panel) * weights.panelStride;
+    row.pitch = problem.strides[2] * rows.columnStride;
+    row.list = list;
     row.panelStride = weights.panelStride;
-    for (int64_t first = 0; first == 0 || first < count; first += kSliceSteps) {
-      row.steps = steps + first;
-      row.count = smaller(kSliceSteps, count - first);
-      row.isFirst = first == 0;
+    row.sumPitch = isDirect ? y.strides[2] : PANELS * kLanes;
+    row.epilogue = isDirect ? &problem.epilogue : nullptr;
+    row.bias = bias;
+    row.residualPitch = residual.strides[2];
+    int64_t repeats = problem.inputs / channels, most = kSliceSteps * kPairPanels / larger(PANELS, kPairPanels);
+    int64_t atOnce = larger(1, most / larger(list.count, 1));
+    for (int64_t begin = 0; begin < repeats; begin += atOnce) {
+      row.list.repeats = smaller(atOnce, repeats - begin);
+      row.weights = panelWeights + begin * list.weightStride;
+      row.isFirst = begin == 0;
+      row.isLast = begin + atOnce >= repeats;
       for (int64_t i = 0; i < tile.lines; ++i) {
-        int64_t line = tile.line + i, d = line / problem.y.sizes[1], h = line % problem.y.sizes[1];
-        row.x = channels + d * problem.strides[0] * depthStride + h * problem.strides[1] * rowStride;
-        addRow<PANELS>(tile.columns, row, sums.data() + i * tile.columns * PANELS * kLanes);
+        int64_t line = tile.line + i, d = line / y.sizes[1], h = line % y.sizes[1];
+        row.x = channel + begin * list.inputStride + d * problem.strides[0] * rows.depthStride +
+                h * problem.strides[1] * rows.lineStride + tile.column * row.pitch;
+        row.sums = isDirect ? y.at(tile.sample, first) + y.offsetOf(d, h, tile.column)
+                            : sums.data() + i * tile.columns * PANELS * kLanes;
+        row.residual = residual.data ? residual.at(tile.sample, first) + residual.offsetOf(d, h, tile.column) : nullptr;
+        addRow<PANELS>(tile.columns, row);
       }
     }
-    for (int v = 0; v < PANELS; ++v) {
-      int64_t first = (panel + v) * kLanes;
-      OutputLanes lanes{tile.sample, tile.group * problem.outputs + first, smaller(kLanes, problem.outputs - first)};
-      storeLanes(problem, lanes, tile.line * problem.y.sizes[2] + tile.column, tile.lines * tile.columns,
+    for (int v = 0; v < PANELS && !isDirect; ++v) {
+      OutputLanes lanes{tile.sample, first + v * kLanes, smaller(kLanes, count - v * kLanes)};
+      storeLanes(problem, lanes, tile.line * y.sizes[2] + tile.column, tile.lines * tile.columns,
                  sums.data() + v * kLanes, PANELS * kLanes);
     }
   }
 
   const Convolution &problem;
   WeightPanels weights;
-  PhaseRows rows;
-  Step *steps;
-  int64_t count = 0; // of steps
-  float *padded;
-  const float *source = nullptr;
-  int64_t channelStride, depthStride, rowStride; // of what is read
+  PaddedRows rows;
+  StepList list = {};
+  int64_t channels = 1; // of the list
 };
 
 } // namespace

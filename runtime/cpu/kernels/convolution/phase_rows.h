@@ -37,6 +37,13 @@ inline void fillZeros(float *to, int64_t count) {
   forVectors(count, [=](int64_t i, auto zeros) { __builtin_memcpy(to + i, &zeros, sizeof zeros); });
 }
 
+inline void copyFloats(const float *from, int64_t count, float *to) {
+  forVectors(count, [=](int64_t i, auto elements) {
+    __builtin_memcpy(&elements, from + i, sizeof elements);
+    __builtin_memcpy(to + i, &elements, sizeof elements);
+  });
+}
+
 class PhaseRows {
 public:
   explicit PhaseRows(const Convolution &problem)
@@ -72,10 +79,7 @@ private:
 
   static void copyStrided(const float *from, int64_t stride, int64_t count, float *to) {
     if (stride == 1)
-      return forVectors(count, [=](int64_t i, auto elements) {
-        __builtin_memcpy(&elements, from + i, sizeof elements);
-        __builtin_memcpy(to + i, &elements, sizeof elements);
-      });
+      return copyFloats(from, count, to);
     int64_t i = 0;
     if (stride == 2) // the last element is the first of a pair that may not be whole
       for (; i + kLanes < count; i += kLanes) {

@@ -32,15 +32,18 @@ struct Samples {
 
   int64_t positions() const { return sizes[0] * sizes[1] * sizes[2]; }
   float *at(int64_t sample, int64_t channel) const { return data + sample * sampleStride + channel * channelStride; }
+  int64_t offsetOf(int64_t d, int64_t h, int64_t w) const { return d * strides[0] + h * strides[1] + w * strides[2]; }
   int64_t offsetOf(int64_t position) const {
     int64_t w = position % sizes[2], line = position / sizes[2];
-    return w * strides[2] + line % sizes[1] * strides[1] + line / sizes[1] * strides[0];
+    return offsetOf(line / sizes[1], line % sizes[1], w);
   }
-  void mergeRows(int64_t all) {
+  /// Of a sample whose positions lie at equal distances.
+  void mergeRows() {
+    int64_t distance = pitch(), all = positions();
     for (int axis = 0; axis < kSpatialAxes; ++axis) {
       bool isLast = axis == kSpatialAxes - 1;
       sizes[axis] = isLast ? all : 1;
-      strides[axis] = isLast ? 1 : all;
+      strides[axis] = isLast ? distance : all * distance;
     }
   }
   void dropLastAxis() {
@@ -51,16 +54,24 @@ struct Samples {
     sizes[0] = 1;
     strides[0] = 0;
   }
-  /// Whether the positions of a channel lie one after the other.
-  bool isDense() const {
-    int64_t expected = 1;
+  /// The distance from each position of a channel to the next; 0 where it is not the same for all.
+  int64_t pitch() const {
+    int64_t first = 0, expected = 0;
     for (int axis = kSpatialAxes; axis-- > 0;) {
-      if (sizes[axis] != 1 && strides[axis] != expected)
-        return false;
+      if (sizes[axis] == 1)
+        continue;
+      if (first == 0)
+        first = expected = strides[axis];
+      if (strides[axis] != expected)
+        return 0;
       expected *= sizes[axis];
     }
-    return true;
+    return first == 0 ? 1 : first;
   }
+  /// Whether the positions of a channel lie one after the other.
+  bool isDense() const { return pitch() == 1; }
+  /// Whether the channels of a position lie one after the other, as in [N, spatial..., C].
+  bool isChannelsLast() const { return channelStride == 1 && !isDense(); }
 };
 
 /// What becomes of the sum of a position and output channel before it is stored.
@@ -130,6 +141,10 @@ struct Convolution {
         return true;
     return false;
   }
+  /// Whether the epilogue is of channels that lie one after the other.
+  bool storesChannelsLast() const {
+    return y.channelStride == 1 && (!epilogue.residual.data || epilogue.residual.channelStride == 1);
+  }
   /// Axes of size 1 come first, so that rows have neighbours.
   void moveUnitAxes() {
     constexpr int last = kSpatialAxes - 1;
@@ -153,12 +168,11 @@ struct Convolution {
     for (int axis = 0; axis < kSpatialAxes; ++axis)
       if (kernel[axis] != 1 || strides[axis] != 1 || low[axis] != 0 || x.sizes[axis] != y.sizes[axis])
         return;
-    if (!x.isDense() || !y.isDense() || (epilogue.residual.data && !epilogue.residual.isDense()))
+    if (x.pitch() == 0 || y.pitch() == 0 || epilogue.residual.pitch() == 0)
       return;
-    int64_t all = y.positions();
-    x.mergeRows(all);
-    y.mergeRows(all);
-    epilogue.residual.mergeRows(all);
+    x.mergeRows();
+    y.mergeRows();
+    epilogue.residual.mergeRows();
   }
   /// Whether so much is computed that a second thread pays.
   bool pays() const { return y.positions() * groups * outputs * steps() > (int64_t(1) << 17); }
@@ -169,16 +183,22 @@ struct Step {
   int64_t input, weight;
 };
 
-/// Writes the steps of a group, but for those that read nothing but padding; returns how many there are. `placeOf(c, d, h, w)` is where
-/// the element of input channel c lies that is d, h and w after the window's first in the padded x.
-template <typename Place> int64_t listSteps(const Convolution &problem, Step *steps, const Place &placeOf) {
-  int64_t taps = 0, weight = 0, channel = placeOf(1, 0, 0, 0) - placeOf(0, 0, 0, 0);
+/// Writes the steps of the first input channel of a group, but for those that read nothing but padding; returns how many there are.
+/// `placeOf(c, d, h, w)` is where the element of input channel c lies that is d, h and w after the window's first in the padded x.
+template <typename Place> int64_t listTaps(const Convolution &problem, Step *steps, const Place &placeOf) {
+  int64_t taps = 0, weight = 0;
   const int64_t (&kernel)[kSpatialAxes] = problem.kernel, (&dilations)[kSpatialAxes] = problem.dilations;
   for (int64_t d = 0; d < kernel[0]; ++d)
     for (int64_t h = 0; h < kernel[1]; ++h)
       for (int64_t w = 0; w < kernel[2]; ++w, ++weight)
         if (problem.readsX(0, d) && problem.readsX(1, h) && problem.readsX(2, w))
           steps[taps++] = {placeOf(0, d * dilations[0], h * dilations[1], w * dilations[2]), weight};
+  return taps;
+}
+
+/// The same for all input channels, one after the other.
+template <typename Place> int64_t listSteps(const Convolution &problem, Step *steps, const Place &placeOf) {
+  int64_t taps = listTaps(problem, steps, placeOf), channel = placeOf(1, 0, 0, 0) - placeOf(0, 0, 0, 0);
   for (int64_t c = 1; c < problem.inputs; ++c)
     for (int64_t tap = 0; tap < taps; ++tap)
       steps[c * taps + tap] = {steps[tap].input + c * channel, steps[tap].weight + c * problem.taps()};
