@@ -173,6 +173,28 @@ def SplitDeallocations : Pass<"hone-split-deallocations", "::mlir::func::FuncOp"
   let statistics = [Statistic<"numSplit", "num-buffers-split", "Number of buffers that are freed alone">];
 }
 
+def PlaceSlices : Pass<"hone-place-slices", "::mlir::func::FuncOp"> {
+  let summary = "Compute the parts of a concatenation where they belong";
+  let description = [{
+    A buffer that is copied to a part of another one, which is put together of disjoint parts and read after that, becomes a view of the
+    part, if all that uses it takes strides.
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect"];
+  let statistics = [Statistic<"numPlaced", "num-slices-placed", "Number of parts that are not copied">];
+}
+
+def ChooseLayouts : Pass<"hone-choose-layouts", "::mlir::func::FuncOp"> {
+  let summary = "Keep feature maps between convolutions with their channels last";
+  let description = [{
+    A buffer `[N, C, spatial...]` of at least 16 channels that kernels of convolutions and poolings read or write becomes a view of one with
+    the channels last. Buffers that a loop, a copy or a residual has together are a group, and stay as they are where one of them has to: where
+    anything but kernels with windows, loops and copies uses it, or a loop goes over a buffer that cannot change, as inputs and outputs of the
+    program.
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect"];
+  let statistics = [Statistic<"numMoved", "num-layouts-changed", "Number of buffers with their channels last">];
+}
+
 def PlaceOutputs : Pass<"hone-place-outputs", "::mlir::func::FuncOp"> {
   let summary = "Compute outputs where the caller gets them";
   let description = [{

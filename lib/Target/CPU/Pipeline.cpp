@@ -55,6 +55,10 @@ void buildBufferPipeline(OpPassManager &pm, Target target, Sanitizer sanitizer) 
   simplify(pm);
   pm.addPass(memref::createResolveShapedTypeResultDimsPass());
   pm.addNestedPass<func::FuncOp>(createFoldTransposes());
+  if (target == Target::Cpu) {
+    pm.addNestedPass<func::FuncOp>(createPlaceSlices());
+    pm.addNestedPass<func::FuncOp>(createChooseLayouts());
+  }
   simplify(pm);
   pm.addPass(bufferization::createOwnershipBasedBufferDeallocationPass());
   pm.addPass(createCanonicalizerPass());
