@@ -176,8 +176,8 @@ def SplitDeallocations : Pass<"hone-split-deallocations", "::mlir::func::FuncOp"
 def PlaceSlices : Pass<"hone-place-slices", "::mlir::func::FuncOp"> {
   let summary = "Compute the parts of a concatenation where they belong";
   let description = [{
-    A buffer that is copied to a part of another one, which is put together of disjoint parts and read after that, becomes a view of the
-    part, if all that uses it takes strides.
+    A buffer that is copied to a part of another one, which is put together of disjoint parts and read after that, becomes a view of
+    the part, if all that uses it takes strides.
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
   let statistics = [Statistic<"numPlaced", "num-slices-placed", "Number of parts that are not copied">];
@@ -186,10 +186,10 @@ def PlaceSlices : Pass<"hone-place-slices", "::mlir::func::FuncOp"> {
 def ChooseLayouts : Pass<"hone-choose-layouts", "::mlir::func::FuncOp"> {
   let summary = "Keep feature maps between convolutions with their channels last";
   let description = [{
-    A buffer `[N, C, spatial...]` of at least 16 channels that kernels of convolutions and poolings read or write becomes a view of one with
-    the channels last. Buffers that a loop, a copy or a residual has together are a group, and stay as they are where one of them has to: where
-    anything but kernels with windows, loops and copies uses it, or a loop goes over a buffer that cannot change, as inputs and outputs of the
-    program.
+    A buffer `[N, C, spatial...]` of at least 16 channels that kernels of convolutions and poolings read or write becomes a view of one
+    with the channels last. Buffers that a loop, a copy or a residual has together are a group, and stay as they are where one of them has
+    to: where anything but kernels with windows, loops, copies and transpositions uses it, or a loop goes over a buffer that cannot change,
+    as inputs and outputs of the program.
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
   let statistics = [Statistic<"numMoved", "num-layouts-changed", "Number of buffers with their channels last">];

@@ -58,7 +58,7 @@ public:
   unsigned apply();
 
 private:
-  /// Says that the value and its parts are of the map.
+  /// Says that the value and its views are of the map.
   void claim(Value value, memref::AllocOp map);
   void readUses(Value value, memref::AllocOp map);
   void readKernel(hrt::KernelOp kernel, OpOperand &use, memref::AllocOp map);
@@ -80,8 +80,8 @@ private:
 void Layouts::claim(Value value, memref::AllocOp map) {
   owners[value] = map;
   for (Operation *user : value.getUsers())
-    if (auto part = dyn_cast<memref::SubViewOp>(user))
-      claim(part.getResult(), map);
+    if (isStridedView(user))
+      claim(user->getResult(0), map);
 }
 
 void Layouts::join(Value other, memref::AllocOp map) {
@@ -119,15 +119,15 @@ void Layouts::readUses(Value value, memref::AllocOp map) {
     Operation *user = use.getOwner();
     if (!takesStrides(use)) {
       block(map, "something other than kernels and loops uses it");
-    } else if (auto part = dyn_cast<memref::SubViewOp>(user)) {
-      readUses(part.getResult(), map);
+    } else if (isStridedView(user)) {
+      readUses(user->getResult(0), map);
     } else if (auto kernel = dyn_cast<hrt::KernelOp>(user)) {
       readKernel(kernel, use, map);
     } else if (auto copy = dyn_cast<memref::CopyOp>(user)) {
       join(copy.getSource(), map);
       join(copy.getTarget(), map);
     } else if (isa<linalg::TransposeOp>(user)) {
-      block(map, "a transposition reads or writes it");
+      continue; // copies whatever the layout is
     } else if (auto loop = dyn_cast<linalg::LinalgOp>(user)) {
       joinLoop(loop, map);
     } else if (isa<memref::LoadOp>(user)) {

@@ -18,17 +18,32 @@ static bool keepsRank(memref::SubViewOp part) {
   return part.getType().getRank() == part.getSourceType().getRank() && part.getDroppedDims().none();
 }
 
+/// Whether nothing but dimensions of size 1 are added, which is possible with any strides.
+static bool addsUnits(memref::ExpandShapeOp view) {
+  ArrayRef<int64_t> shape = view.getResultType().getShape();
+  return llvm::all_of(view.getReassociationIndices(), [&](const ReassociationIndices &dims) {
+    return llvm::count_if(dims, [&](int64_t dim) { return shape[dim] == 1; }) + 1 >= static_cast<int64_t>(dims.size());
+  });
+}
+
+bool isStridedView(Operation *op) {
+  if (auto part = dyn_cast<memref::SubViewOp>(op))
+    return keepsRank(part);
+  auto expand = dyn_cast<memref::ExpandShapeOp>(op);
+  return expand && addsUnits(expand);
+}
+
 bool takesStrides(OpOperand &use) {
   Operation *op = use.getOwner();
-  if (auto part = dyn_cast<memref::SubViewOp>(op))
-    return keepsRank(part) && llvm::all_of(part->getUses(), takesStrides);
+  if (isStridedView(op))
+    return llvm::all_of(op->getUses(), takesStrides);
   return isa<hrt::KernelOp, linalg::LinalgOp, memref::CopyOp, memref::LoadOp, memref::DimOp>(op);
 }
 
 bool readsBuffer(OpOperand &use) {
   Operation *op = use.getOwner();
-  if (auto part = dyn_cast<memref::SubViewOp>(op))
-    return keepsRank(part) && llvm::all_of(part->getUses(), readsBuffer);
+  if (isStridedView(op))
+    return llvm::all_of(op->getUses(), readsBuffer);
   if (auto copy = dyn_cast<memref::CopyOp>(op))
     return use.get() == copy.getSource() && use.get() != copy.getTarget();
   if (auto written = dyn_cast<DestinationStyleOpInterface>(op))
@@ -36,18 +51,28 @@ bool readsBuffer(OpOperand &use) {
   return isa<memref::LoadOp, memref::DimOp>(op);
 }
 
-static void replaceUses(Value buffer, Value view) {
+/// The view that `op` is of its operand, of `source`.
+static Value createView(Operation *op, Value source) {
+  OpBuilder b(op);
+  if (auto part = dyn_cast<memref::SubViewOp>(op))
+    return memref::SubViewOp::create(b, op->getLoc(), source, part.getMixedOffsets(), part.getMixedSizes(),
+                                     part.getMixedStrides());
+  auto expand = cast<memref::ExpandShapeOp>(op);
+  auto groups = expand.getReassociationIndices();
+  auto type = memref::ExpandShapeOp::computeExpandedType(cast<MemRefType>(source.getType()),
+                                                         expand.getResultType().getShape(), groups);
+  return memref::ExpandShapeOp::create(b, op->getLoc(), *type, source, groups, expand.getMixedOutputShape());
+}
+
+static void replaceUses(Value buffer, Value by) {
   for (OpOperand &use : llvm::make_early_inc_range(buffer.getUses())) {
-    auto part = dyn_cast<memref::SubViewOp>(use.getOwner());
-    if (!part) {
-      use.set(view);
+    Operation *op = use.getOwner();
+    if (!isStridedView(op)) {
+      use.set(by);
       continue;
     }
-    OpBuilder b(part);
-    Value moved = memref::SubViewOp::create(b, part.getLoc(), view, part.getMixedOffsets(), part.getMixedSizes(),
-                                            part.getMixedStrides());
-    replaceUses(part.getResult(), moved);
-    part.erase();
+    replaceUses(op->getResult(0), createView(op, by));
+    op->erase();
   }
 }
 

@@ -10,14 +10,17 @@
 
 namespace hone {
 
-/// Whether `use` is of a kernel, a loop of linalg, a copy, a load, a size or a part of the buffer that keeps the rank; so are the uses of
-/// parts.
+/// Whether the operation's only result is a view of its only buffer, whatever strides that has: a part that keeps the rank, or the same with
+/// dimensions of size 1 added.
+bool isStridedView(mlir::Operation *op);
+
+/// Whether `use` is of a kernel, a loop of linalg, a copy, a load or a size; or of a view whose uses are.
 bool takesStrides(mlir::OpOperand &use);
 
-/// Whether `use` takes strides and does nothing but read, and so do the uses of parts.
+/// Whether `use` takes strides and does nothing but read, and so do the uses of views.
 bool readsBuffer(mlir::OpOperand &use);
 
-/// Replaces all uses of the buffer by `view`, of the same sizes; parts get the types that follow. All uses take strides.
+/// Replaces all uses of the buffer by `view`, of the same sizes; views get the types that follow. All uses take strides.
 void replaceBuffer(mlir::memref::AllocOp buffer, mlir::Value view);
 
 } // namespace hone

@@ -1,8 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Depthwise convolution and pooling of channels-last x and y, with sixteen neighbouring channels as lanes. Nothing is copied: taps that would
-// read padding are left out, of the lines and columns at the edges of x.
+// Depthwise convolution and pooling of channels-last x and y, with sixteen neighbouring channels as lanes. Nothing is copied: taps that
+// would read padding are left out, of the lines and columns at the edges of x.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_CONVOLUTION_CHANNELS_LAST_H
 #define HONE_RUNTIME_CPU_KERNELS_CONVOLUTION_CHANNELS_LAST_H

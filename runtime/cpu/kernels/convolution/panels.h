@@ -67,8 +67,8 @@ __attribute__((always_inline)) inline void finishSums(const BlockSteps &block, V
   }
 }
 
-/// Adds products to the sums of POSITIONS neighbours. With a pitch of 1 windows are addressed from the first one, otherwise from every third
-/// one: registers would not hold all distances.
+/// Adds products to the sums of POSITIONS neighbours. With a pitch of 1 windows are addressed from the first one, otherwise from every
+/// third one: registers would not hold all distances.
 template <bool IS_DENSE, int PANELS, int POSITIONS> void addSteps(const BlockSteps &block) {
   Vector sum[POSITIONS][PANELS] = {};
   if (!block.isFirst)
@@ -176,8 +176,8 @@ private:
     int64_t sample, group, line, lines, column, columns;
   };
 
-  /// Lists the taps of a few channels, the channels of a tap one after the other: of channels-last x they share cache lines. Other x have one
-  /// channel's taps in the same lines.
+  /// Lists the taps of a few channels, the channels of a tap one after the other: of channels-last x they share cache lines. Other x have
+  /// one channel's taps in the same lines.
   void listBlock(Step *steps) {
     int64_t taps = listTaps(problem, steps, [&](int64_t, int64_t d, int64_t h, int64_t w) {
       return d * rows.depthStride + h * rows.lineStride + w * rows.columnStride;
