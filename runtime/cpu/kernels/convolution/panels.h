@@ -16,15 +16,17 @@
 
 namespace {
 
-// Neighbours of y whose sums stay in registers for kPairPanels panels, and kFewPositions for kManyPanels.
+// Neighbours of y whose sums stay in registers for kPairPanels panels; kOddPositions for kOddPanels, the last ones of an odd number; and
+// kFewPositions for kManyPanels.
 #ifdef __AVX512F__
-constexpr int kPairPanels = 2, kBlockPositions = 14, kFewPositions = 6;
+constexpr int kPairPanels = 2, kBlockPositions = 14, kOddPanels = 3, kOddPositions = 9, kFewPositions = 6;
 #else
-constexpr int kPairPanels = 1, kBlockPositions = 6, kFewPositions = 2;
+constexpr int kPairPanels = 1, kBlockPositions = 6, kOddPanels = 1, kOddPositions = 6, kFewPositions = 2;
 #endif
-constexpr int kManyPanels = 4;         // rows of few positions reuse little of a weight: more of x's elements are
-constexpr int64_t kTilePositions = 96; // positions whose sums a thread keeps in the L1 cache
-constexpr int64_t kSliceSteps = 256;   // inner steps whose weights of kPairPanels panels stay in the L1 cache
+constexpr int kManyPanels = 4;              // rows of few positions reuse little of a weight: more of x's elements are
+constexpr int64_t kTilePositions = 96;      // positions whose sums a thread keeps in the L1 cache
+constexpr int64_t kCachedWeights = 1 << 17; // floats of weights that stay in the L2 cache
+constexpr int64_t kSliceSteps = 256;        // inner steps whose weights of kPairPanels panels stay in the L1 cache
 
 /// Weights of panel p begin at data + p * panelStride: `[steps, 16]`.
 struct WeightPanels {
@@ -120,7 +122,7 @@ template <int PANELS, int MOST> void addBlock(int64_t positions, const BlockStep
 
 /// The same for any number, as blocks of about the same size.
 template <int PANELS> void addRow(int64_t count, BlockSteps row) {
-  constexpr int most = PANELS <= kPairPanels ? kBlockPositions : kFewPositions;
+  constexpr int most = PANELS <= kPairPanels ? kBlockPositions : PANELS == kOddPanels ? kOddPositions : kFewPositions;
   for (int64_t blocks = (count + most - 1) / most; blocks > 0; --blocks) {
     int64_t size = (count + blocks - 1) / blocks;
     addBlock<PANELS, most>(size, row);
@@ -150,11 +152,15 @@ public:
     int64_t across = (columns + tileColumns - 1) / tileColumns, tiles = (lines + tileLines - 1) / tileLines * across;
     int64_t panels = (problem.outputs + kLanes - 1) / kLanes;
     int64_t width = columns <= kFewPositions ? kManyPanels : kPairPanels;
-    int64_t blocks = (panels + width - 1) / width;
+    bool endsOdd = width == kPairPanels && panels % width != 0 && panels > width && problem.outputs % kLanes == 0;
+    int64_t blocks = endsOdd ? panels / width : (panels + width - 1) / width;
+    // Blocks of weights that stay in the cache follow each other for a tile, otherwise tiles for a block.
+    bool isTileOuter = panels * problem.steps() * kLanes <= kCachedWeights;
     Parts threads;
     parallelFor(problem.groups * blocks * tiles, problem.pays(), [&](int64_t task) {
       threads.run([&] {
-        int64_t tile = task % tiles, block = task / tiles % blocks;
+        int64_t rest = task % (tiles * blocks), tile = isTileOuter ? rest / blocks : rest % tiles;
+        int64_t block = isTileOuter ? rest % blocks : rest / tiles;
         int64_t line = tile / across * tileLines, column = tile % across * tileColumns;
         Tile part{source,
                   sample,
@@ -163,7 +169,8 @@ public:
                   smaller(tileLines, lines - line),
                   column,
                   smaller(tileColumns, columns - column)};
-        runPanels(part, block * width, smaller(width, panels - block * width));
+        int64_t first = block * width;
+        runPanels(part, first, endsOdd && block + 1 == blocks ? panels - first : smaller(width, panels - first));
       });
     });
     threads.finish();
@@ -203,6 +210,8 @@ private:
   void runPanels(const Tile &tile, int64_t panel, int64_t panels) const {
     if (panels == kManyPanels)
       return runTile<kManyPanels>(tile, panel);
+    if (panels == kOddPanels && problem.y.sizes[2] > kFewPositions)
+      return runTile<kOddPanels>(tile, panel);
     for (int64_t p = 0; p < panels; p += kPairPanels)
       if (p + kPairPanels <= panels)
         runTile<kPairPanels>(tile, panel + p);
