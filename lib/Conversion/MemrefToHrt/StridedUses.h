@@ -10,8 +10,8 @@
 
 namespace hone {
 
-/// Whether the operation's only result is a view of its only buffer, whatever strides that has: a part that keeps the rank, or the same with
-/// dimensions of size 1 added.
+/// Whether the operation's only result is a view of its only buffer, whatever strides that has: a part that keeps the rank, or the same
+/// with dimensions of size 1 added.
 bool isStridedView(mlir::Operation *op);
 
 /// Whether `use` is of a kernel, a loop of linalg, a copy, a load or a size; or of a view whose uses are.

@@ -184,12 +184,13 @@ private:
   };
 
   /// Lists the taps of a few channels, the channels of a tap one after the other: of channels-last x they share cache lines. Other x have
-  /// one channel's taps in the same lines.
+  /// one channel's taps in the same lines; and where few positions reuse a weight, weights are read as they lie.
   void listBlock(Step *steps) {
     int64_t taps = listTaps(problem, steps, [&](int64_t, int64_t d, int64_t h, int64_t w) {
       return d * rows.depthStride + h * rows.lineStride + w * rows.columnStride;
     });
-    channels = rows.channelStride == 1 || taps == 1 ? channelsOfBlock(taps) : 1;
+    bool sharesLines = rows.channelStride == 1 && problem.y.sizes[2] > kFewPositions;
+    channels = sharesLines || taps == 1 ? channelsOfBlock(taps) : 1;
     for (int64_t tap = taps; tap-- > 0;) { // from the last one on, so that the first ones are there until they are read
       Step first = steps[tap];
       for (int64_t c = channels; c-- > 0;)
