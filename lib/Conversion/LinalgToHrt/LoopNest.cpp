@@ -205,6 +205,9 @@ void LoopNest::buildPoint(OpBuilder &b, Location loc, Value begin, Value end) {
 }
 
 void LoopNest::buildInner(OpBuilder &b, Location loc, Value begin, Value end) {
+  ivs[*order.inner] = begin;
+  if (isParallel(op))
+    loadInvariants(b, loc);
   auto loop = scf::ForOp::create(b, loc, begin, end, constant(b, loc, 1));
   if (isParallel(op))
     markIndependent(loop);
@@ -212,6 +215,16 @@ void LoopNest::buildInner(OpBuilder &b, Location loc, Value begin, Value end) {
   b.setInsertionPointToStart(loop.getBody());
   ivs[*order.inner] = loop.getInductionVar();
   store(b, loc, compute(b, loc, loadOutputs(b, loc)));
+  loaded.clear();
+}
+
+/// Inputs that are the same for the whole innermost loop. LLVM does not know that no output is one of them, and would compute what is
+/// made of them, a root or a quotient, again for each element.
+void LoopNest::loadInvariants(OpBuilder &b, Location loc) {
+  for (OpOperand *input : op.getDpsInputOperands())
+    if (op.payloadUsesValueFromOperand(input) && isa<MemRefType>(input->get().getType()) &&
+        !op.getMatchingIndexingMap(input).isFunctionOfDim(*order.inner))
+      loaded[input] = load(b, loc, *input);
 }
 
 void LoopNest::buildAll(OpBuilder &b, Location loc) {

@@ -29,6 +29,10 @@ std::optional<int64_t> getStride(mlir::linalg::LinalgOp op, mlir::OpOperand &ope
 /// than read, compute and write.
 bool isParallel(mlir::linalg::LinalgOp op);
 
+/// The same operation with fewer loops: without those of one iteration, and with one for dimensions that lie next to each other in all
+/// operands, as rows of a few elements do in planes. Replaces `op` where there are such loops.
+mlir::linalg::LinalgOp collapseLoops(mlir::linalg::LinalgOp op);
+
 /// The work of one iteration, in operations on scalars.
 int64_t estimateCost(mlir::linalg::LinalgOp op);
 
@@ -69,6 +73,7 @@ protected:
   void buildPoint(mlir::OpBuilder &b, mlir::Location loc, mlir::Value begin, mlir::Value end);
   /// The innermost loop, where it is parallel.
   void buildInner(mlir::OpBuilder &b, mlir::Location loc, mlir::Value begin, mlir::Value end);
+  void loadInvariants(mlir::OpBuilder &b, mlir::Location loc);
   llvm::SmallVector<mlir::Value> buildReductions(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<unsigned> dims,
                                                  mlir::ValueRange accumulators);
 

@@ -100,6 +100,7 @@ struct LowerLinalg : impl::LowerLinalgBase<LowerLinalg> {
         ops.push_back(op);
     });
     for (linalg::LinalgOp op : ops) {
+      op = collapseLoops(op);
       lower(op, symbols);
       op.erase();
       ++numLowered;

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Mathematical functions as arithmetic. Functions that are not approximated here stay calls of the C library: upstream's
-// polynomials for log lose subnormal numbers, those for sin and cos large ones.
+// polynomials for sin and cos lose large numbers, those for log subnormal ones (ExpandLogarithms.cpp has its own).
+
+#include "ExpandLogarithms.h"
 
 #include "hone/Conversion/Passes.h"
 
@@ -28,12 +30,18 @@ bool isApproximated(StringRef name) {
                             name);
 }
 
+/// The same with what this room expands itself.
+bool isExpanded(StringRef name) {
+  return isApproximated(name) || name == math::LogOp::getOperationName() || name == math::Log1pOp::getOperationName();
+}
+
 struct LowerMath : impl::LowerMathBase<LowerMath> {
   LogicalResult initialize(MLIRContext *context) override {
     RewritePatternSet set(context);
     populateMathAlgebraicSimplificationPatterns(set);
-    populateMathF32ExpansionPatterns(set, isApproximated);
+    populateMathF32ExpansionPatterns(set, isExpanded);
     populateMathPolynomialApproximationPatterns(set, isApproximated);
+    populateLogarithmPatterns(set);
     arith::populateCeilFloorDivExpandOpsPatterns(set);
     arith::populateExpandBFloat16Patterns(set);
     patterns = FrozenRewritePatternSet(std::move(set));

@@ -16,11 +16,11 @@ func.func @columns(%x: memref<?x?xf32>, %y: memref<?x?xf32>) {
   return
 }
 
-// A dimension of one element is no inner loop; what is before it is as contiguous.
+// A dimension of one element is no loop; what is before it is as contiguous.
 // CHECK-LABEL: func.func private @ones.loop
-// CHECK: scf.for
 // CHECK: scf.for %[[INNER:.*]] =
-// CHECK: memref.load %{{.*}}[%[[INNER]], %{{.*}}]
+// CHECK: memref.load %{{.*}}[%[[INNER]]]
+// CHECK-NOT: scf.for
 // CHECK: } {llvm.loop_annotation
 func.func @ones(%x: memref<?x1xf32>, %y: memref<?x1xf32>) {
   linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>],
