@@ -78,35 +78,60 @@ static Value findBest(Selection &s, Builder &b, Value batch, Value label, Value 
   })[1];
 }
 
-static Value overlapsKept(Selection &s, Builder &b, Value batch, Value candidate, Value kept) {
+/// Whether the candidate overlaps one of the boxes in rows [first, end) of the list.
+static Value overlapsKept(Selection &s, Builder &b, Value batch, Value candidate, Value list, Value first, Value end) {
   Box box = readBox(s, b, batch, candidate);
-  Value no = arith::ConstantOp::create(b, b.getBoolAttr(false));
-  return loopNest(s.node, s.count, no, [&](Builder &inner, ValueRange at, ValueRange so) -> SmallVector<Value> {
-    Value isKept = tensor::ExtractOp::create(inner, kept, at[0]);
-    Value here = both(inner, isKept, overlaps(s, inner, box, readBox(s, inner, batch, at[0])));
-    return {arith::OrIOp::create(inner, so[0], here)};
-  })[0];
+  Value no = arith::ConstantOp::create(b, b.getBoolAttr(false)), one = arith::ConstantIndexOp::create(b, 1);
+  auto loop =
+      scf::ForOp::create(b, first, end, one, no, [&](OpBuilder &nested, Location loc, Value row, ValueRange so) {
+        Builder inner(loc, nested);
+        Value kept = tensor::ExtractOp::create(inner, list, ValueRange{row, arith::ConstantIndexOp::create(inner, 2)});
+        Value index = arith::IndexCastOp::create(inner, inner.getIndexType(), kept);
+        Value here = overlaps(s, inner, box, readBox(s, inner, batch, index));
+        scf::YieldOp::create(inner, ValueRange{arith::OrIOp::create(inner, so[0], here)});
+      });
+  return loop.getResult(0);
 }
 
-/// Considers one more box of a class. Carried: the list, its length, the used and the kept boxes, how many are kept.
-static SmallVector<Value> selectOne(Selection &s, Builder &b, Value batch, Value label, ValueRange carried) {
-  Value list = carried[0], used = carried[2], kept = carried[3], count = s.node.math.value(s.count);
+/// Considers the best box that is left of a class whose boxes begin in row `first` of the list. Carried: the list, its length, the used
+/// boxes, and whether there was one left.
+static SmallVector<Value> selectOne(Selection &s, Builder &b, Value batch, Value label, Value first,
+                                    ValueRange carried) {
+  Value list = carried[0], length = carried[1], used = carried[2], count = s.node.math.value(s.count);
   Value one = arith::ConstantIndexOp::create(b, 1), yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
   Value best = findBest(s, b, batch, label, used);
   Value found = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, best, count);
   Value index = arith::MinSIOp::create(b, best, arith::SubIOp::create(b, count, one));
-  Value room = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, carried[4], s.node.math.value(s.most));
-  Value free = arith::XOrIOp::create(b, overlapsKept(s, b, batch, index, kept), yes);
-  Value take = both(b, both(b, found, room), free);
+  Value free = arith::XOrIOp::create(b, overlapsKept(s, b, batch, index, list, first, length), yes);
   Value row[] = {batch, label, index};
   for (auto [i, value] : llvm::enumerate(row)) {
     Value element = arith::IndexCastOp::create(b, b.getI64Type(), value);
-    list = tensor::InsertOp::create(b, element, list, ValueRange{carried[1], arith::ConstantIndexOp::create(b, i)});
+    list = tensor::InsertOp::create(b, element, list, ValueRange{length, arith::ConstantIndexOp::create(b, i)});
   }
-  Value step = arith::IndexCastUIOp::create(b, b.getIndexType(), take);
-  Value keeps = arith::OrIOp::create(b, tensor::ExtractOp::create(b, kept, index), take);
-  return {list, arith::AddIOp::create(b, carried[1], step), tensor::InsertOp::create(b, yes, used, index),
-          tensor::InsertOp::create(b, keeps, kept, index), arith::AddIOp::create(b, carried[4], step)};
+  Value step = arith::IndexCastUIOp::create(b, b.getIndexType(), both(b, found, free));
+  return {list, arith::AddIOp::create(b, length, step), tensor::InsertOp::create(b, yes, used, index), found};
+}
+
+/// The list and its length with the boxes of a class: until it has the most, or none is left above the limit.
+static SmallVector<Value> selectClass(Selection &s, Builder &b, Value batch, Value label, ValueRange carried) {
+  Value first = carried[1], used = s.node.filled(s.count, s.node.zero(b.getI1Type()));
+  Value full = arith::AddIOp::create(b, first, s.node.math.value(s.most));
+  Value start[] = {carried[0], first, used, arith::ConstantOp::create(b, b.getBoolAttr(true))};
+  auto loop = scf::WhileOp::create(
+      b, ValueRange(start).getTypes(), start,
+      [&](OpBuilder &nested, Location loc, ValueRange state) {
+        Builder inner(loc, nested);
+        Value room = arith::CmpIOp::create(inner, arith::CmpIPredicate::slt, state[1], full);
+        scf::ConditionOp::create(inner, both(inner, room, state[3]), state);
+      },
+      [&](OpBuilder &nested, Location loc, ValueRange state) {
+        Builder inner(loc, nested);
+        IndexMath::RegionScope scope(s.node.math);
+        OpBuilder::InsertionGuard guard(s.node.b);
+        s.node.b.setInsertionPointToEnd(inner.getInsertionBlock());
+        scf::YieldOp::create(inner, selectOne(s, inner, batch, label, first, state));
+      });
+  return {loop.getResult(0), loop.getResult(1)};
 }
 
 static FailureOr<Selection> getSelection(Node &node) {
@@ -143,12 +168,7 @@ static LogicalResult lowerNonMaxSuppression(Node &node) {
   Value initial[] = {node.empty({rows, three}, b.getI64Type()), zero};
   auto lists =
       loopNest(node, outer, initial, [&](Builder &inner, ValueRange at, ValueRange carried) -> SmallVector<Value> {
-        Value nothing = node.zero(inner.getI1Type());
-        Value start[] = {carried[0], carried[1], node.filled(s.count, nothing), node.filled(s.count, nothing), zero};
-        auto end = loopNest(node, s.count, start, [&](Builder &deep, ValueRange, ValueRange state) {
-          return selectOne(s, deep, at[0], at[1], state);
-        });
-        return {end[0], end[1]};
+        return selectClass(s, inner, at[0], at[1], carried);
       });
   node.lowerer.setSizes(lists[0], {rows, three});
   math.markNonNegative(lists[1]);
