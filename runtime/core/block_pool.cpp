@@ -5,15 +5,18 @@
 
 #include "core/block_pool.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 namespace hone::rt {
 
 namespace {
 constexpr uint64_t kAlignment = 64;
 constexpr uint64_t kLargest = uint64_t{1} << 62;
-constexpr uint64_t kSmallBlock = 4096; // below this a block may be reused however much too large it is
+constexpr uint64_t kReusedClasses = 4; // a block may be reused for less than it holds, down to half
 
 // AddressSanitizer knows the ends of allocations and what was freed: blocks are then as large as asked for, and no block is kept.
 #if defined(__has_feature)
@@ -25,12 +28,24 @@ constexpr uint64_t kSmallBlock = 4096; // below this a block may be reused howev
 #define HONE_EXACT_BLOCKS false
 #endif
 constexpr bool kIsExact = HONE_EXACT_BLOCKS;
+
+/// Class c has (4 + c % 4) · 2^(c / 4) lines of 64 bytes: a block is at most a quarter larger than what it was made for.
+constexpr uint64_t kFewestLines = 4;
+constexpr uint64_t classOf(uint64_t bytes) {
+  uint64_t lines = std::max((bytes + kAlignment - 1) / kAlignment, kFewestLines);
+  uint64_t octave = static_cast<uint64_t>(std::bit_width(lines) - std::bit_width(kFewestLines));
+  uint64_t quarters = (lines + (uint64_t{1} << octave) - 1) >> octave;
+  return 4 * octave + quarters - kFewestLines;
+}
+constexpr uint64_t capacityOf(uint64_t sizeClass) {
+  return (kFewestLines + sizeClass % 4) << (sizeClass / 4) << std::countr_zero(kAlignment);
+}
 } // namespace
 
 struct alignas(kAlignment) BlockPool::Block {
   BlockPool *pool;
   Block *previous, *next;
-  uint64_t capacity;
+  uint64_t sizeClass;
   uint64_t lastCall;
 };
 
@@ -39,36 +54,40 @@ BlockPool::~BlockPool() {
     unlink(block);
     std::free(block);
   }
-  for (auto [capacity, block] : free)
-    std::free(block);
+  for (Block *first : free)
+    while (Block *block = first) {
+      first = block->next;
+      std::free(block);
+    }
 }
 
-BlockPool::Block *BlockPool::create(BlockPool *pool, uint64_t bytes) {
-  if (bytes > kLargest)
-    return nullptr;
-  uint64_t capacity = kIsExact ? bytes : (bytes + kAlignment - 1) / kAlignment * kAlignment;
+BlockPool::Block *BlockPool::create(BlockPool *pool, uint64_t bytes, uint64_t sizeClass) {
   void *memory = nullptr;
-  if (posix_memalign(&memory, kAlignment, sizeof(Block) + capacity) != 0)
+  if (posix_memalign(&memory, kAlignment, sizeof(Block) + (kIsExact ? bytes : capacityOf(sizeClass))) != 0)
     return nullptr;
-  return new (memory) Block{pool, nullptr, nullptr, capacity, 0};
+  return new (memory) Block{pool, nullptr, nullptr, sizeClass, 0};
 }
 
 BlockPool::Block *BlockPool::blockOf(void *memory) { return static_cast<Block *>(memory) - 1; }
 
-BlockPool::Block *BlockPool::takeFree(uint64_t bytes) {
-  auto found = free.lower_bound(bytes);
-  if (found == free.end() || (found->first > kSmallBlock && found->first / 2 > bytes))
-    return nullptr;
-  Block *block = found->second;
-  free.erase(found);
-  return block;
+BlockPool::Block *BlockPool::takeFree(uint64_t sizeClass) {
+  for (uint64_t c = sizeClass, end = std::min(c + kReusedClasses, kClasses); c < end; ++c)
+    if (Block *block = free[c]) {
+      free[c] = block->next;
+      --freeBlocks;
+      return block;
+    }
+  return nullptr;
 }
 
 void *BlockPool::allocate(uint64_t bytes) {
+  if (bytes > kLargest)
+    return nullptr;
+  uint64_t sizeClass = classOf(bytes);
   std::lock_guard lock(mutex);
-  Block *block = takeFree(bytes);
+  Block *block = takeFree(sizeClass);
   if (!block)
-    block = create(this, bytes);
+    block = create(this, bytes, sizeClass);
   if (!block)
     return nullptr;
   block->lastCall = calls;
@@ -86,15 +105,25 @@ void BlockPool::unlink(Block *block) {
     block->next->previous = block->previous;
 }
 
-/// Keeps the block for later calls. A block that there is no memory to remember is freed.
-void BlockPool::takeBack(Block *block) noexcept {
+/// Keeps the block for later calls.
+void BlockPool::takeBack(Block *block) {
   unlink(block);
   if (kIsExact)
     return std::free(block);
-  try {
-    free.emplace(block->capacity, block);
-  } catch (const std::bad_alloc &) {
+  block->next = std::exchange(free[block->sizeClass], block);
+  ++freeBlocks;
+}
+
+/// Frees the blocks of a class that this call did not need.
+void BlockPool::freeIdle(Block *&first) {
+  for (Block **link = &first; Block *block = *link;) {
+    if (block->lastCall == calls) {
+      link = &block->next;
+      continue;
+    }
+    *link = block->next;
     std::free(block);
+    --freeBlocks;
   }
 }
 
@@ -111,12 +140,8 @@ void BlockPool::endCall() {
   std::lock_guard lock(mutex);
   while (Block *block = used)
     takeBack(block);
-  std::erase_if(free, [this](const auto &entry) {
-    bool idle = entry.second->lastCall != calls;
-    if (idle)
-      std::free(entry.second);
-    return idle;
-  });
+  if (freeBlocks > 0)
+    std::ranges::for_each(free, [this](Block *&first) { freeIdle(first); });
   ++calls;
 }
 

@@ -7,8 +7,8 @@
 #ifndef HONE_RUNTIME_CORE_BLOCK_POOL_H
 #define HONE_RUNTIME_CORE_BLOCK_POOL_H
 
+#include <array>
 #include <cstdint>
-#include <map>
 #include <mutex>
 
 namespace hone::rt {
@@ -32,16 +32,19 @@ public:
 
 private:
   struct Block;
-  static Block *create(BlockPool *pool, uint64_t bytes);
+  static Block *create(BlockPool *pool, uint64_t bytes, uint64_t sizeClass);
   static Block *blockOf(void *memory);
-  Block *takeFree(uint64_t bytes);
+  Block *takeFree(uint64_t sizeClass);
   void unlink(Block *block);
-  void takeBack(Block *block) noexcept;
+  void takeBack(Block *block);
+  void freeIdle(Block *&first);
+
+  static constexpr uint64_t kClasses = 4 * 56; // of capacities, four an octave
 
   std::mutex mutex;
-  Block *used = nullptr;                 // doubly linked
-  std::multimap<uint64_t, Block *> free; // by capacity
-  uint64_t calls = 0;
+  Block *used = nullptr;                // doubly linked
+  std::array<Block *, kClasses> free{}; // of each class, singly linked
+  uint64_t freeBlocks = 0, calls = 0;
 };
 
 } // namespace hone::rt

@@ -35,12 +35,11 @@ constexpr int64_t kWorkPerThread = 32768;
 constexpr int64_t kLongRange = 4096, kLineElements = 64;
 
 int64_t countThreads(int64_t count, int64_t cost) {
-  int64_t work = 0, most = std::min<int64_t>(count, omp_get_max_threads());
-  if (omp_in_parallel())
-    return 1;
+  int64_t work = 0;
   if (__builtin_mul_overflow(count, cost, &work))
     work = std::numeric_limits<int64_t>::max();
-  return std::min(most, work / kWorkPerThread);
+  int64_t most = std::min(count, work / kWorkPerThread); // of small loops, which are many, OpenMP is not asked
+  return most <= 1 || omp_in_parallel() ? 1 : std::min<int64_t>(most, omp_get_max_threads());
 }
 
 void serviceParallel(hone_body_fn body, void *captures, int64_t count, int64_t cost) {

@@ -4,6 +4,7 @@
 // The memory of calls: slots of the arena, and loops over ranges.
 
 #include "core/arena.h"
+#include "core/block_pool.h"
 #include "core/call.h"
 
 #include <atomic>
@@ -53,6 +54,37 @@ TEST(Arena, GrowsByMoreThanIsAskedFor) {
   EXPECT_EQ(arena.growths(), 1);
   checkSlots(arena, {400000});
   EXPECT_EQ(arena.growths(), 2);
+}
+
+/// Blocks of sizes around those of classes, filled with their numbers, twice: those of the second call are those of the first.
+TEST(BlockPool, BlocksAreApartAndServeTheNextCall) {
+  rt::BlockPool pool;
+  std::vector<uint64_t> sizes = {0, 1};
+  for (uint64_t bytes = 64; bytes < (uint64_t{1} << 20); bytes += bytes / 4)
+    sizes.insert(sizes.end(), {bytes - 1, bytes, bytes + 1});
+  for (int call = 0; call < 2; ++call) {
+    std::vector<uint8_t *> blocks;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      auto *block = static_cast<uint8_t *>(pool.allocate(sizes[i]));
+      ASSERT_NE(block, nullptr);
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(block) % 64, 0u);
+      std::memset(block, static_cast<int>(i), sizes[i]);
+      blocks.push_back(block);
+    }
+    for (size_t i = 0; i < sizes.size(); ++i)
+      for (uint64_t at = 0; at < sizes[i]; ++at)
+        ASSERT_EQ(blocks[i][at], static_cast<uint8_t>(i));
+    for (size_t i = 0; i < blocks.size(); i += 2) // the others come back with the call
+      rt::BlockPool::release(blocks[i]);
+    pool.endCall();
+  }
+}
+
+TEST(BlockPool, RefusesWhatNoMemoryHolds) {
+  rt::BlockPool pool;
+  EXPECT_EQ(pool.allocate(kImpossible), nullptr);
+  EXPECT_EQ(pool.allocate(kImpossible * 2), nullptr);
+  EXPECT_NE(pool.allocate(8), nullptr);
 }
 
 TEST(Arena, RefusesWhatNoMemoryHolds) {

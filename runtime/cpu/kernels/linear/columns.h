@@ -48,6 +48,9 @@ template <int64_t SHARE = 1> void prefetchWeights(const uint8_t *line, int64_t p
   prefetchL1(line + kWeightsL1Distance / SHARE);
 }
 
+/// Prefetches into the L1 cache alone, for weights that the L2 cache may hold since the last call.
+inline void prefetchCachedWeights(const uint8_t *line) { prefetchL1(line + kWeightsL1Distance); }
+
 /// Calls Block::run<rows, PANELS>(arguments...) for rows in [1, MOST_ROWS].
 template <typename Block, int MOST_ROWS, int PANELS, typename... Arguments>
 void runBlock(int64_t rows, const Arguments &...arguments) {

@@ -83,16 +83,13 @@ private:
     int64_t threads = omp_get_max_threads();
     int64_t parts = threads == 1 ? 1 : ceilDivide(kPartsPerThread * threads, count);
     Tasks left(count * parts);
-    Parts workers;
-#pragma omp parallel
-    workers.run([&] {
+    runRegion([&] {
       for (int64_t task; left.take(task);) {
         int64_t expert = experts[task / parts], part = task % parts;
         int64_t first = firstPanel(expert), panels = endPanel(expert) - first;
         multiplyPanels(inputs, expert, first + panels * part / parts, first + panels * (part + 1) / parts);
       }
     });
-    workers.finish();
   }
 
   const Routing &routing;

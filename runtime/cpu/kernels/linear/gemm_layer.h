@@ -194,9 +194,7 @@ public:
         cutSums(division.slices == 1 ? 0 : division.nTiles * division.mBlockSize()), outputs(target, epilogue) {}
 
   void run() const {
-    Parts threads;
-#pragma omp parallel
-    threads.run(
+    runRegion(
         [&] {
           typename Engine::Worker worker(engine, division);
           Scratch<typename Engine::Sums> ownSums(division.slices == 1 ? division.partBlocks : 0);
@@ -204,7 +202,6 @@ public:
           GemmOutputs::order();
         },
         [&] { runMBlocks(nullptr, nullptr); });
-    threads.finish();
     outputs.finish();
   }
 
@@ -220,15 +217,14 @@ private:
   void runSlice(int64_t mBlock, int64_t slice, typename Engine::Sums *ownSums, typename Engine::Worker *worker) const {
     int64_t step = slice * division.sliceSteps, steps = smaller(division.sliceSteps, division.steps - step);
     int64_t blocks = smaller(division.mBlockSize(), division.blocks - mBlock), threads = omp_get_num_threads();
-#pragma omp for schedule(static)
-    for (int64_t block = 0; block < blocks; ++block)
+    shareEvenly(blocks, [&](int64_t block) {
       engine.convert(x, (mBlock + block) * division.blockRows, division.rowsOf(mBlock + block), step, steps,
                      converted.data() + block * blockBytes);
+    });
     int64_t tasks = ceilDivide(blocks, division.partBlocks) * division.nTiles;
-#pragma omp for schedule(dynamic)
-    for (int64_t task = 0; task < tasks; ++task) {
+    shareAsFree(tasks, [&](int64_t task) {
       if (!worker)
-        continue;
+        return;
       int64_t first = task / division.nTiles * division.partBlocks, nTile = task % division.nTiles;
       typename Engine::Sums *sums = ownSums ? ownSums : cutSums.data() + nTile * division.mBlockSize() + first;
       int64_t next = (nTile + threads) % division.nTiles; // if threads alternate
@@ -236,7 +232,7 @@ private:
                             {mBlock + first, smaller(division.partBlocks, blocks - first),
                              converted.data() + first * blockBytes, blockBytes, sums},
                             outputs);
-    }
+    });
   }
 
   const hone_tensor &x;

@@ -38,10 +38,8 @@ public:
   bool pays() const { return partBlocks * upRows.blockRows >= kFewestRows; }
 
   void run() const {
-    Parts threads;
     Tasks left(parts);
-#pragma omp parallel
-    threads.run([&] {
+    runRegion([&] {
       typename Engine::Worker gateWorker(gate ? *gate : up, upRows), upWorker(up, upRows), downWorker(down, downRows);
       Part part(*this);
       for (int64_t index; left.take(index);) {
@@ -51,7 +49,6 @@ public:
       }
       GemmOutputs::order();
     });
-    threads.finish();
     outputs.finish();
   }
 

@@ -8,12 +8,12 @@
 
 #include "../../cache_size.h"
 #include "../matrix.h"
-#include "../parts.h"
 #include "../scratch.h"
 #include "../tasks.h"
 #include "activation.h"
 #include "columns.h"
 #include "hone/cpu/packing/layout.h"
+#include "region.h"
 
 #include <omp.h>
 
@@ -107,6 +107,7 @@ struct WholeEpilogue {
       sums += load(residual + row * residualStride + column);
     return sums;
   }
+  static Vector read(const float *from, int64_t) { return load(from); }
   static void write(float *to, Vector values, int64_t) { store(to, values); }
 };
 
@@ -117,6 +118,7 @@ struct PartEpilogue {
   const Epilogue &epilogue;
 
   template <int64_t ACTIVATION> Vector apply(Vector sums, int64_t row, int64_t column, int64_t count) const;
+  static Vector read(const float *from, int64_t count) { return loadColumns(from, count); }
   static void write(float *to, Vector values, int64_t count) { storeColumns(to, values, count); }
 };
 
@@ -148,21 +150,29 @@ public:
     if (!bias.data && !factor && !residual && activation == kIdentity)
       return;
     withActivation(activation, [&](auto known) {
-      for (int64_t r = 0; r < rows; ++r) {
-        RowEpilogue of = at(row + r, first), later = at(row + smaller(r + kPrefetchedRows, rows - 1), first);
-        float *to = y + r * stride;
-        for (int64_t i = 0; i < count; i += kLanes) {
-          later.prefetch(i);
-          storeColumns(to + i, of.template apply<known.kNumber>(loadColumns(to + i, count - i), i, count - i),
-                       count - i);
+      withColumns(count, [&](const auto &of) {
+        for (int64_t r = 0; r < rows; ++r) {
+          if (r + kPrefetchedRows < rows)
+            prefetch(row + r + kPrefetchedRows, first, count);
+          float *to = y + r * stride;
+          for (int64_t i = 0; i < count; i += kLanes)
+            of.write(to + i,
+                     of.template apply<known.kNumber>(of.read(to + i, count - i), row + r, first + i, count - i),
+                     count - i);
         }
-      }
+      });
     });
   }
 
 private:
   /// Rows are short, and the processor prefetches no other row by itself.
   static constexpr int64_t kPrefetchedRows = 2;
+
+  void prefetch(int64_t row, int64_t first, int64_t count) const {
+    RowEpilogue of = at(row, first);
+    for (int64_t i = 0; i < count; i += kLanes)
+      of.prefetch(i);
+  }
 
   Row bias;
   OtherRows factor, residual;
@@ -273,14 +283,11 @@ public:
 
   void run() const {
     Tasks left(tasks.count());
-    Parts threads;
-#pragma omp parallel
-    threads.run([&] {
+    runRegion([&] {
       typename Kernel::Worker worker(kernel);
       for (int64_t index; left.take(index);)
         runTask(tasks[index], worker);
     });
-    threads.finish();
     y.finish();
   }
 

@@ -16,6 +16,11 @@ namespace {
 /// to[word][row], from up to 16 rows of words of 32 bits; `read(row, word)` gives sixteen words of a row from `word`
 /// on.
 template <typename Read> void packRows(float *to, int64_t rows, int64_t words, Read read) {
+  if (rows == 1) {
+    for (int64_t word = 0; word < words; word += kLanes)
+      storeColumns(to + word, read(0, word), words - word);
+    return;
+  }
   for (int64_t word = 0; word < words; word += kLanes) {
     Vector lines[kLanes];
     for (int64_t r = 0; r < kLanes; ++r)

@@ -24,7 +24,7 @@ struct QuantizedOperands {
   const int32_t *xMinus; // sums of the integers of x, negated: [chunk][row of the block]
   float *y;
   int64_t yStride, columns;
-  bool accumulate;
+  bool accumulate, isCached; // isCached: the L2 cache may hold the weight since the last call
 };
 
 template <typename Codes, int LIMBS> struct QuantizedBlock {
@@ -64,7 +64,7 @@ private:
                                                       int64_t steps, Integers (&sums)[ROWS][PANELS][LIMBS]) {
     for (int64_t step = 0; step < steps; ++step) {
       for (int p = 0; p < PANELS; ++p)
-        Codes::prefetch(weight + p * o.panelBytes, p);
+        o.isCached ? Codes::prefetchCached(weight + p * o.panelBytes) : Codes::prefetch(weight + p * o.panelBytes, p);
 #pragma unroll
       for (int q = 0; q < Codes::kQuads; ++q)
         addQuad<ROWS, PANELS>(o, weight, x, q, sums);

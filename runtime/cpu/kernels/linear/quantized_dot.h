@@ -97,6 +97,10 @@ template <const hone::cpu::BitLayout &LAYOUT> struct Codes {
     for (int line = 0; line < kLines; ++line)
       prefetchWeights(from + line * kLineBytes, panel);
   }
+  static void prefetchCached(const uint8_t *from) {
+    for (int line = 0; line < kLines; ++line)
+      prefetchCachedWeights(from + line * kLineBytes);
+  }
 
 private:
   /// Shifts move bits from one byte to the next, where none of them are prefetched.

@@ -21,7 +21,8 @@ public:
   QuantizedKernel(const hone_tensor &x, const Weight &weight, int64_t rows, int64_t bits)
       : weight(weight), steps(weight.lines / Codes::kLines), panels(weight.panels), bits(bits),
         activations(x, rows, steps * Codes::kInputs, chunkInputs(weight.group, bits), bits, 0),
-        height(evenHeight(rows, blockRows())), packed(activations, rows, height), outliers(weight.outliers, x, rows) {}
+        height(evenHeight(rows, blockRows())), isCached(isCacheable(weight)), packed(activations, rows, height),
+        outliers(weight.outliers, x, rows) {}
 
   int64_t blockRows() const { return kQuantizedSums / kQuantizedPanels / activations.limbCount; }
   int64_t blockHeight(int64_t) const { return height; }
@@ -63,7 +64,8 @@ public:
                                     y,
                                     yStride,
                                     columns,
-                                    slice.step != 0};
+                                    slice.step != 0,
+                                    kernel.isCached};
       if (kMostLimbs == 2 && kernel.bits == 16)
         runLimbs<kMostLimbs>(rows, slice.width, operands);
       else
@@ -86,10 +88,18 @@ public:
     alignas(64) uint8_t unpacked[Weight::kIsUnpacked ? kMostPanels * kPanelBytes : 64];
   };
 
+  static bool isCacheable(const Weight &weight) {
+    if constexpr (Weight::kIsUnpacked)
+      return true;
+    else
+      return weight.panels * weight.panelBytes <= hone::cpu::l2CacheBytes() / 2;
+  }
+
   const Weight &weight;
   int64_t steps, panels, bits;
   QuantizedActivations activations;
   int64_t height;
+  bool isCached;
   PackedLimbs packed;
   OutlierProducts outliers;
 };
