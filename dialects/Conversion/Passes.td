@@ -83,8 +83,9 @@ def LowerLinalg : Pass<"hone-lower-linalg", "::mlir::ModuleOp"> {
   let summary = "Turn operations of linalg on buffers into loops that LLVM vectorizes and several threads share";
   let description = [{
     Dimensions of one element become no loop, and those that lie next to each other in all operands one. The innermost
-    loop is the dimension along which most operands are contiguous; what does not change along it is read before. A reduction that is innermost keeps its
-    result in a value, and its sums may be reordered; any other innermost loop says that its iterations are independent.
+    loop is the dimension along which most operands are contiguous; what does not change along it is read before it. A
+    reduction that is innermost keeps its result in a value, and its sums may be reordered; any other innermost loop says
+    that its iterations are independent.
 
     An operation whose parallel iterations write different elements and cannot fail becomes a function of a range of them,
     which `hrt.parallel` runs, unless its sizes are fixed and small.
@@ -100,7 +101,8 @@ def LowerMath : Pass<"hone-lower-math"> {
   let summary = "Turn mathematical functions into arithmetic that LLVM vectorizes";
   let description = [{
     exp, exp2, expm1, tanh and erf of f32 become polynomials (upstream's, at most five units in the last place off; results
-    below the smallest normal number are 0), log and log1p as well (at most two units off); powers with an exponent that is a small constant become products and roots; what
+    below the smallest normal number are 0), log and log1p as well (at most two units off); powers with an exponent that
+    is a small constant become products and roots; what
     LLVM has no instruction for (division that rounds up or down, bf16) is expanded.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
@@ -147,10 +149,11 @@ def SplitEmpties : Pass<"hone-split-empties"> {
   let summary = "Give every use of an empty tensor one of its own";
   let description = [{
     Bufferization makes one buffer of each `tensor.empty`; results that share one are computed in the same memory, one after
-    the other, and nothing can stay a view of the earlier. The same holds for a `linalg.fill` that several results begin with.
+    the other, and nothing can stay a view of the earlier. The same holds for a `linalg.fill` that several results begin
+    with.
   }];
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
-  let statistics = [Statistic<"numSplit", "num-empties-split", "Number of empty and filled tensors made">];
+  let statistics = [Statistic<"numSplit", "num-empties-split", "Number of empty tensors made">];
 }
 
 def FoldTransposes : Pass<"hone-fold-transposes", "::mlir::func::FuncOp"> {
