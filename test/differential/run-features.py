@@ -8,15 +8,13 @@ are likely alike, either may come. The same through the C interface, with the pr
 """
 
 import ctypes
-import json
 import pathlib
 import sys
 import tempfile
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
 
+import feature_models
 import greedy_texts
 import onnx_reference
 import suite
@@ -24,52 +22,7 @@ import suite
 MODELS = ("phi3.optimum", "llama.dynamo23", "qwen3_moe.optimum", "phi3.optimum.cuda")
 REFUSALS = "refusals"
 NEW_TOKENS = 16
-PATCHES = 4  # features of an image
 IMAGE = 5    # the token that stands for them
-
-
-def cut(path, folder):
-    """Writes embed_tokens.onnx and decoder_model_merged.onnx; returns the size of an embedding."""
-    model = onnx.load(path)
-    graph = model.graph
-    lookup = next(node for node in graph.node if node.op_type == "Gather" and node.input[1] == "input_ids")
-    table = next(tensor for tensor in graph.initializer if tensor.name == lookup.input[0])
-    tokens = next(value for value in graph.input if value.name == "input_ids")
-    dims = [dim.dim_param for dim in tokens.type.tensor_type.shape.dim]
-    size = table.dims[1]
-    embeds = helper.make_tensor_value_info("inputs_embeds", table.data_type, [*dims, size])
-    lookup_graph = helper.make_graph([helper.make_node("Gather", [table.name, "input_ids"], ["inputs_embeds"])], "lookup", [tokens], [embeds], [table])
-    save(lookup_graph, 13, folder / "embed_tokens.onnx")
-    for node in graph.node:
-        node.input[:] = ["inputs_embeds" if name == lookup.output[0] else name for name in node.input]
-    graph.node.remove(lookup)
-    if not any(table.name in node.input for node in graph.node):
-        graph.initializer.remove(table)
-    inputs = [embeds, *(value for value in graph.input if value.name != "input_ids")]
-    del graph.input[:]
-    graph.input.extend(inputs)
-    onnx.save(model, folder / "decoder_model_merged.onnx")
-    return size
-
-
-def save(graph, opset, path):
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8), path)
-
-
-def write_encoder(folder, size):
-    """pixel_values [images, 3, 8, 8] to image_features [images, PATCHES, size]."""
-    random = np.random.default_rng(2)
-    weight = numpy_helper.from_array(random.standard_normal((size, 3, 4, 4), np.float32) * 0.1, "weight")
-    shape = numpy_helper.from_array(np.array([0, size, PATCHES]), "shape")
-    nodes = [helper.make_node("Conv", ["pixel_values", "weight"], ["patches"], strides=[4, 4]),
-             helper.make_node("Reshape", ["patches", "shape"], ["flat"]),
-             helper.make_node("Transpose", ["flat"], ["rows"], perm=[0, 2, 1]),
-             helper.make_node("ReduceMean", ["rows"], ["mean"], axes=[1]),  # which opset 18 has another form of
-             helper.make_node("Sub", ["rows", "mean"], ["centred"]),
-             helper.make_node("Tanh", ["centred"], ["image_features"])]
-    graph = helper.make_graph(nodes, "encoder", [helper.make_tensor_value_info("pixel_values", TensorProto.FLOAT, ["images", 3, 8, 8])],
-                              [helper.make_tensor_value_info("image_features", TensorProto.FLOAT, ["images", PATCHES, size])], [weight, shape])
-    save(graph, 17, folder / "vision_encoder.onnx")
 
 
 class Reference:
@@ -108,14 +61,9 @@ class Reference:
         return outputs["logits"][0, -1], fresh
 
 
-def write_folder(model, folder):
-    write_encoder(folder, cut(suite.models(own=True)[f"{model}/model"], folder))
-    (folder / "config.json").write_text(json.dumps({"image_token_id": IMAGE}))
-
-
 def prompts():
     """Prompts as users write them and with a token for each feature, and how many images they have."""
-    patch = [IMAGE] * PATCHES
+    patch = [IMAGE] * feature_models.PATCHES
     return [([3, 9, 21, 7], [3, 9, 21, 7], 0),
             ([3, IMAGE, 8, 11], [3, *patch, 8, 11], 1),
             ([3, *patch, 8], [3, *patch, 8], 1),
@@ -129,7 +77,7 @@ def check(name, build):
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         (folder / "model").mkdir()
-        write_folder(model, folder / "model")
+        feature_models.write(suite.models(own=True)[f"{model}/model"], folder / "model", IMAGE)
         reference, artefact = Reference(folder / "model"), folder / "model.hone"
         suite.run_tool([tools / "hone", "compile", folder / "model", *flags, "-o", artefact])
         for prompt, whole, images in prompts():
@@ -153,7 +101,7 @@ def check_refusals(build):
     tools = build / "bin"
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        write_folder("phi3.optimum", folder)
+        feature_models.write(suite.models(own=True)["phi3.optimum/model"], folder, IMAGE)
         decoder, lookup, encoder = (folder / f"{name}.onnx" for name in ("decoder_model_merged", "embed_tokens", "vision_encoder"))
         np.savez(folder / "in.npz", pixel_values=np.zeros((1, 3, 8, 8), np.float32))
         for name, prompt in (("none", [3, 9]), ("once", [3, IMAGE]), ("thrice", [IMAGE] * 3)):

@@ -56,6 +56,18 @@ def prepare_sentence_encoder(model, folder):
     (folder / "lines.txt").write_text("text\nother\n")
 
 
+def prepare_vision_model(source, folder):
+    """The language model with an encoder, whose features take the place of a question mark."""
+    sys.path.insert(0, str(source / "test" / "differential"))
+    import feature_models
+
+    (folder / "SmolVLM").mkdir()
+    shutil.copy(folder / "tokenizer.json", folder / "SmolVLM")
+    token = Tokenizer.from_file(str(folder / "tokenizer.json")).token_to_id("?")
+    feature_models.write(folder / "model.onnx", folder / "SmolVLM", token)
+    np.savez(folder / "pixels.npz", pixel_values=np.zeros((1, 3, 8, 8), np.float32))
+
+
 def prepare(source, folder):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -72,6 +84,7 @@ def prepare(source, folder):
     shutil.copytree(source / "test" / "differential", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(source / "docs" / "compression", folder / "docs")
     prepare_encoder_decoders(source / "test" / "Driver" / "Inputs" / "encoder-decoders", source / "test" / "fuzz" / "corpus" / "marian" / "pieces", folder)
+    prepare_vision_model(source, folder)
     encoder = source / "test" / "models" / "bert.optimum"
     prepare_sentence_encoder(encoder / "model.onnx", folder)
     subprocess.run(["hone", "compile", encoder / "model.onnx", "-o", folder / "encoder.hone", "--quiet"], check=True)
