@@ -55,18 +55,30 @@ struct BlockSteps {
   int64_t residualPitch;
 };
 
-/// In the caller, as everything that takes sums, so that they stay in registers.
+/// Bias, residual and limits; an activation, whose registers those of sums would be, follows in activateSums. In the caller, as everything that
+/// takes sums, so that they stay in registers.
 template <int PANELS, int POSITIONS>
 __attribute__((always_inline)) inline void finishSums(const BlockSteps &block, Vector (&sum)[POSITIONS][PANELS]) {
+  const bool isActivated = block.epilogue->isActivated();
   for (int v = 0; v < PANELS; ++v) {
     Vector bias = load(block.bias + v * kLanes);
     for (int p = 0; p < POSITIONS; ++p) {
       sum[p][v] += bias;
       if (block.residual)
         sum[p][v] += load(block.residual + p * block.residualPitch + v * kLanes);
-      sum[p][v] = block.epilogue->limit(sum[p][v]);
+      if (!isActivated)
+        sum[p][v] = block.epilogue->clamp(sum[p][v]);
     }
   }
+}
+
+/// Of sums as they were stored.
+[[gnu::noinline]] void activateSums(const BlockSteps &block, int64_t positions, int64_t panels) {
+  for (int64_t p = 0; p < positions; ++p)
+    for (int64_t v = 0; v < panels; ++v) {
+      float *sums = block.sums + p * block.sumPitch + v * kLanes;
+      store(sums, block.epilogue->limit(load(sums)));
+    }
 }
 
 /// Adds products to the sums of POSITIONS neighbours. With a pitch of 1 windows are addressed from the first one, otherwise from every
@@ -107,6 +119,8 @@ template <bool IS_DENSE, int PANELS, int POSITIONS> void addSteps(const BlockSte
   for (int p = 0; p < POSITIONS; ++p)
     for (int v = 0; v < PANELS; ++v)
       store(block.sums + p * block.sumPitch + v * kLanes, sum[p][v]);
+  if (block.isLast && block.epilogue && block.epilogue->isActivated())
+    activateSums(block, POSITIONS, PANELS);
 }
 
 /// The same for up to MOST neighbours.

@@ -84,18 +84,25 @@ struct Epilogue {
   float biasOf(int64_t channel) const { return bias.data ? bias[channel] : 0.0f; }
   /// What is stored of sums, up to sixteen: the activation, and its limits. NaN stays.
   template <typename Values> Values limit(Values values) const {
-    if (activation != kIdentity || scale != 1.0f || shift != 0.0f) {
+    if (isActivated()) {
       Vector all = {};
       __builtin_memcpy(&all, &values, sizeof values);
       all = activate(all);
       __builtin_memcpy(&values, &all, sizeof values);
     }
+    return clamp(values);
+  }
+  /// The limits alone.
+  template <typename Values> Values clamp(Values values) const {
     values = values < least ? (Values)least : values;
     return values > most ? (Values)most : values;
   }
+  /// Whether more than limits is applied.
+  bool isActivated() const { return activation != kIdentity || scale != 1.0f || shift != 0.0f; }
 
 private:
-  Vector activate(Vector x) const {
+  /// By itself: inlined, its registers would be those of sums.
+  [[gnu::noinline]] Vector activate(Vector x) const {
     switch (activation) {
     case kSilu:
       x = ::activate<kSilu>(x);
