@@ -25,7 +25,7 @@ static Operation *skipShapes(Value value) {
 }
 
 ConstantMatrices::ConstantMatrices(Node &node, unsigned input)
-    : node(node), operand(node.op->getOperand(input)), type(node.type(input)) {
+    : ConstantEvaluator(node), operand(node.op->getOperand(input)), type(node.type(input)) {
   if (!type.hasStaticShape() || type.getRank() != 3 || !type.getElementType().isF32())
     type = {};
   else
@@ -51,13 +51,13 @@ static std::optional<std::vector<float>> readFloats(Type element, bool isUnsigne
   return floats;
 }
 
-ParamOp ConstantMatrices::findParam(Value value) {
+ParamOp ConstantEvaluator::findParam(Value value) {
   auto read = value.getDefiningOp<GetParamOp>();
   return read ? SymbolTable::lookupNearestSymbolFrom<ParamOp>(node.op, read.getNameAttr()) : ParamOp();
 }
 
 /// A parameter without encoding, or a constant of the file.
-std::optional<ConstantMatrices::Array> ConstantMatrices::read(Operation *op) {
+std::optional<ConstantEvaluator::Array> ConstantEvaluator::read(Operation *op) {
   auto result = dyn_cast<RankedTensorType>(op->getResult(0).getType());
   if (!result || result.getEncoding())
     return std::nullopt;
@@ -65,7 +65,10 @@ std::optional<ConstantMatrices::Array> ConstantMatrices::read(Operation *op) {
   std::optional<std::vector<float>> floats;
   Type element = result.getElementType();
   if (ParamOp param = findParam(op->getResult(0))) {
-    auto planes = param.getStorageType() == result ? openPlanes(param) : FailureOr<SmallVector<StoredBytes>>();
+    // Parameters have no sign any more.
+    bool isPlain = param.getStorageType() == param.getTensorType() && !param.getTensorType().getEncoding() &&
+                   param.getTensorType().getElementTypeBitWidth() == element.getIntOrFloatBitWidth();
+    auto planes = isPlain ? openPlanes(param) : FailureOr<SmallVector<StoredBytes>>();
     if (succeeded(planes))
       floats = readFloats(element, element.isUnsignedInteger(), planes->front().get());
   } else if (auto dense = op->getAttrOfType<DenseElementsAttr>("value")) {
@@ -103,7 +106,7 @@ static std::vector<float> gather(ArrayRef<float> from, ArrayRef<int64_t> shape, 
   return taken;
 }
 
-std::optional<ConstantMatrices::Array> ConstantMatrices::slice(Operation *op, ArrayRef<int64_t> shape) {
+std::optional<ConstantEvaluator::Array> ConstantEvaluator::slice(Operation *op, ArrayRef<int64_t> shape) {
   auto from = evaluate(op->getOperand(0));
   Node slice(op, node.lowerer);
   auto starts = slice.inputs() > 2 ? slice.constants(1) : slice.integers("starts");
@@ -125,7 +128,7 @@ std::optional<ConstantMatrices::Array> ConstantMatrices::slice(Operation *op, Ar
   return Array{SmallVector<int64_t>(shape), gather(from->elements, shape, strides, begin)};
 }
 
-std::optional<ConstantMatrices::Array> ConstantMatrices::join(Operation *op, ArrayRef<int64_t> shape) {
+std::optional<ConstantEvaluator::Array> ConstantEvaluator::join(Operation *op, ArrayRef<int64_t> shape) {
   Node concat(op, node.lowerer);
   auto axis = concat.axis(concat.integer("axis"), shape.size());
   if (failed(axis))
@@ -146,7 +149,7 @@ std::optional<ConstantMatrices::Array> ConstantMatrices::join(Operation *op, Arr
   return all;
 }
 
-std::optional<ConstantMatrices::Array> ConstantMatrices::transpose(Operation *op, ArrayRef<int64_t> shape) {
+std::optional<ConstantEvaluator::Array> ConstantEvaluator::transpose(Operation *op, ArrayRef<int64_t> shape) {
   auto from = evaluate(op->getOperand(0));
   auto order = Node(op, node.lowerer).integers("perm");
   if (!from || !order || order->size() != shape.size())
@@ -158,7 +161,7 @@ std::optional<ConstantMatrices::Array> ConstantMatrices::transpose(Operation *op
 }
 
 /// Mul and Sub, with broadcasting.
-std::optional<ConstantMatrices::Array> ConstantMatrices::combine(Operation *op, ArrayRef<int64_t> shape) {
+std::optional<ConstantEvaluator::Array> ConstantEvaluator::combine(Operation *op, ArrayRef<int64_t> shape) {
   SmallVector<std::vector<float>> sides;
   for (Value value : op->getOperands()) {
     auto side = evaluate(value);
@@ -176,7 +179,7 @@ std::optional<ConstantMatrices::Array> ConstantMatrices::combine(Operation *op, 
   return Array{SmallVector<int64_t>(shape), std::move(sides[0])};
 }
 
-std::optional<ConstantMatrices::Array> ConstantMatrices::evaluateOperation(Operation *op, ArrayRef<int64_t> shape) {
+std::optional<ConstantEvaluator::Array> ConstantEvaluator::evaluateOperation(Operation *op, ArrayRef<int64_t> shape) {
   if (isa<GetParamOp>(op) || isNode(op, "Constant"))
     return read(op);
   if (isNode(op, "Slice"))
@@ -197,7 +200,7 @@ std::optional<ConstantMatrices::Array> ConstantMatrices::evaluateOperation(Opera
 }
 
 /// The elements of a value of fixed sizes, where constants alone make it.
-std::optional<ConstantMatrices::Array> ConstantMatrices::evaluate(Value value) {
+std::optional<ConstantEvaluator::Array> ConstantEvaluator::evaluate(Value value) {
   Operation *op = value.getDefiningOp();
   Value lowered = node.lowerer.lookUp(value);
   auto shape = lowered ? dyn_cast<RankedTensorType>(lowered.getType()) : RankedTensorType();
@@ -206,6 +209,23 @@ std::optional<ConstantMatrices::Array> ConstantMatrices::evaluate(Value value) {
   auto array = evaluateOperation(op, shape.getShape());
   bool isWhole = array && static_cast<int64_t>(array->elements.size()) == shape.getNumElements();
   return isWhole ? std::move(array) : std::nullopt;
+}
+
+Value ConstantEvaluator::addParam(Value value, RankedTensorType type, Attribute storage, int64_t index) {
+  auto module = node.op->getParentOfType<ModuleOp>();
+  SymbolTable symbols(module);
+  ParamOp source = findParam(value);
+  std::string name = source ? source.getSymName().str() : "weight";
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  auto param = ParamOp::create(builder, node.op->getLoc(), name + "." + std::to_string(index), type, storage);
+  symbols.insert(param);
+  return GetParamOp::create(node.b, type, param.getSymName());
+}
+
+Value ConstantEvaluator::addParam(Value value, ArrayRef<int64_t> shape, ArrayRef<float> elements, int64_t index) {
+  auto type = RankedTensorType::get(shape, node.b.getF32Type());
+  ArrayRef<char> bytes(reinterpret_cast<const char *>(elements.data()), elements.size() * sizeof(float));
+  return addParam(value, type, makeResource(type, bytes), index);
 }
 
 //===----------------------------------------------------------------------===//
@@ -238,18 +258,7 @@ std::optional<ConstantMatrices::Integers> ConstantMatrices::findIntegers() {
     scales->elements = gather(scales->elements, {matrices, type.getDimSize(1)}, {1, 0}, 0);
   if (static_cast<int64_t>(scales->elements.size()) != all)
     return std::nullopt;
-  return Integers{codes, std::move(scales->elements), isSigned};
-}
-
-Value ConstantMatrices::addParam(RankedTensorType type, Attribute storage, int64_t index) {
-  auto module = node.op->getParentOfType<ModuleOp>();
-  SymbolTable symbols(module);
-  ParamOp source = integers ? integers->codes : findParam(operand);
-  std::string name = source ? source.getSymName().str() : "weight";
-  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-  auto param = ParamOp::create(builder, node.op->getLoc(), name + "." + std::to_string(index), type, storage);
-  symbols.insert(param);
-  return GetParamOp::create(node.b, type, param.getSymName());
+  return Integers{floats->getOperand(0), codes, std::move(scales->elements), isSigned};
 }
 
 /// Matrix `index` as the integers that the file has.
@@ -268,7 +277,7 @@ Value ConstantMatrices::getIntegers(int64_t index) {
   SmallVector<NamedAttribute> storage;
   for (auto [plane, part] : llvm::zip_equal(getPlanes(encoded), parts))
     storage.emplace_back(StringAttr::get(context, plane.name), makeResource(plane.type, part));
-  return addParam(encoded, DictionaryAttr::get(context, storage), index);
+  return addParam(integers->read, encoded, DictionaryAttr::get(context, storage), index);
 }
 
 Value ConstantMatrices::get(int64_t index, int64_t first, int64_t count) {
@@ -283,9 +292,7 @@ Value ConstantMatrices::get(int64_t index, int64_t first, int64_t count) {
     return {};
   int64_t columns = type.getDimSize(2);
   auto rows = ArrayRef(elements->elements).slice((index * type.getDimSize(1) + first) * columns, count * columns);
-  auto matrix = RankedTensorType::get({count, columns}, type.getElementType());
-  return addParam(
-      matrix, makeResource(matrix, {reinterpret_cast<const char *>(rows.data()), rows.size() * sizeof(float)}), index);
+  return addParam(operand, {count, columns}, rows, index);
 }
 
 } // namespace hone::lowering

@@ -3,6 +3,7 @@
 //
 // Convolutions: Conv, ConvTranspose and the quantized ConvInteger and QLinearConv.
 
+#include "ConstantWeights.h"
 #include "Window.h"
 
 #include "hone/Dialect/Hone/HoneOps.h"
@@ -156,9 +157,36 @@ static FailureOr<Value> subtractZero(Node &node, unsigned input, unsigned zero, 
   });
 }
 
+/// The integers of a constant weight [M, ...] less its zero points, one or one for each of M; nothing for a weight that is no constant.
+static std::optional<ConstantEvaluator::Array> evaluateWeight(ConstantEvaluator &constants, Node &node, unsigned input,
+                                                             unsigned zero) {
+  auto weight = constants.evaluate(node.op->getOperand(input));
+  if (!weight || weight->elements.empty() || !node.in(zero))
+    return weight;
+  auto points = constants.evaluate(node.op->getOperand(zero));
+  size_t outputs = weight->shape.front(), each = weight->elements.size() / outputs;
+  if (!points || (points->elements.size() != 1 && points->elements.size() != outputs))
+    return std::nullopt;
+  for (auto [i, element] : llvm::enumerate(weight->elements))
+    element -= points->elements[points->elements.size() == 1 ? 0 : i / each];
+  return weight;
+}
+
+/// Input channels [first, first + count) of a weight [M, C, kernel...].
+static ConstantEvaluator::Array takeChannels(const ConstantEvaluator::Array &weight, int64_t first, int64_t count) {
+  ConstantEvaluator::Array part{weight.shape, {}};
+  part.shape[1] = count;
+  int64_t taps = llvm::product_of(ArrayRef(weight.shape).drop_front(2));
+  for (int64_t m = 0; m < weight.shape[0]; ++m)
+    llvm::append_range(part.elements,
+                       ArrayRef(weight.elements).slice((m * weight.shape[1] + first) * taps, count * taps));
+  return part;
+}
+
 /// The convolution of i32 tensors whose elements have at most 255 as magnitude, as one of f32: sums of so few products are exact. Where a
 /// window has more, parts of its channels are summed in i32. Null where there is no kernel for it.
-static FailureOr<Value> convolveExactly(Node &node, Value x, Value weight, Value bias) {
+/// `input` and `zero` are the node's inputs of the weight and its zero points: of constants, the parts are parameters.
+static FailureOr<Value> convolveExactly(Node &node, Value x, Value weight, Value bias, unsigned input, unsigned zero) {
   constexpr int64_t most = (int64_t(1) << 24) / (255 * 255); // products
   auto shape = getConstants(node.sizes(weight));
   int64_t groups = node.integer("group", 1);
@@ -173,13 +201,23 @@ static FailureOr<Value> convolveExactly(Node &node, Value x, Value weight, Value
     });
   };
   x = toFloat(x);
-  weight = toFloat(weight);
+  ConstantEvaluator constants(node);
+  auto known = evaluateWeight(constants, node, input, zero);
+  if (!known)
+    weight = toFloat(weight);
+  auto getWeight = [&](int64_t first, int64_t count) -> Value {
+    if (known) {
+      ConstantEvaluator::Array part = takeChannels(*known, first, count);
+      return constants.addParam(node.op->getOperand(input), part.shape, part.elements, first);
+    }
+    bool isAll = count == (*shape)[1];
+    return isAll ? weight : sliceAxis(node, weight, 1, node.b.getIndexAttr(first), node.b.getIndexAttr(count));
+  };
   Value total;
   for (int64_t first = 0; first < (*shape)[1]; first += channels) {
-    Size offset = node.b.getIndexAttr(first), size = node.b.getIndexAttr(std::min(channels, (*shape)[1] - first));
-    bool isAll = channels >= (*shape)[1];
-    auto part = convolve(node, isAll ? x : sliceAxis(node, x, 1, offset, size),
-                         isAll ? weight : sliceAxis(node, weight, 1, offset, size), {});
+    int64_t count = std::min(channels, (*shape)[1] - first);
+    Value window = count == (*shape)[1] ? x : sliceAxis(node, x, 1, node.b.getIndexAttr(first), node.b.getIndexAttr(count));
+    auto part = convolve(node, window, getWeight(first, count), {});
     if (failed(part))
       return failure();
     SmallVector<Value> terms{*part};
@@ -197,7 +235,7 @@ static LogicalResult lowerConvInteger(Node &node) {
   auto x = subtractZero(node, 0, 2, 1), weight = subtractZero(node, 1, 3, 0);
   if (failed(x) || failed(weight))
     return failure();
-  auto result = convolveExactly(node, *x, *weight, {});
+  auto result = convolveExactly(node, *x, *weight, {}, 1, 3);
   if (failed(result))
     return failure();
   node.set(0, *result);
@@ -233,7 +271,7 @@ static LogicalResult lowerQLinearConv(Node &node) {
   auto x = subtractZero(node, 0, 2, 1), weight = subtractZero(node, 3, 5, 0);
   if (failed(x) || failed(weight))
     return failure();
-  auto sum = convolveExactly(node, *x, *weight, node.in(8));
+  auto sum = convolveExactly(node, *x, *weight, node.in(8), 3, 5);
   if (failed(sum))
     return failure();
   node.set(0, requantize(node, *sum));
