@@ -243,6 +243,7 @@ void addLinearLowerings(LoweringTable &table);
 void addEinsumLowerings(LoweringTable &table);
 void addBlockQuantizedLowerings(LoweringTable &table);
 void addConvLowerings(LoweringTable &table);
+void addIntegerConvLowerings(LoweringTable &table);
 void addPoolLowerings(LoweringTable &table);
 void addRegionSampleLowerings(LoweringTable &table);
 void addFourierLowerings(LoweringTable &table);

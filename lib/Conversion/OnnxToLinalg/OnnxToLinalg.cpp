@@ -38,6 +38,7 @@ const LoweringTable &getLoweringTable() {
     addFourierLowerings(rows);
     addGridSampleLowerings(rows);
     addIndexingLowerings(rows);
+    addIntegerConvLowerings(rows);
     addLinearAttentionLowerings(rows);
     addLinearLowerings(rows);
     addLogicLowerings(rows);
