@@ -24,14 +24,17 @@ of strings; no operator on sequences, optionals, strings or images, no random on
 """
 
 
+PREVIEWS = {"ai.onnx.preview": "preview", "ai.onnx.preview.training": "training"}
+
+
 def get_versions():
-    """Versions of every operator of the default domain that some opset from OLDEST on means, and those of the preview domain."""
+    """Versions of every operator of the default domain that some opset from OLDEST on means, and those of the preview domains."""
     versions, previews = defaultdict(set), defaultdict(list)
     for schema in onnx.defs.get_all_schemas_with_history():
         if schema.domain == "":
             versions[schema.name].add((schema.since_version, schema.deprecated))
-        elif schema.domain == "ai.onnx.preview":
-            previews[schema.name].append(f"preview {schema.since_version}")
+        elif schema.domain in PREVIEWS:
+            previews[schema.name].append(f"{PREVIEWS[schema.domain]} {schema.since_version}")
     kept = {}
     for name, pairs in versions.items():
         last = max((version for version, _ in pairs if version <= OLDEST), default=None)
