@@ -39,7 +39,7 @@ private:
   LogicalResult takeEncoder();
   FailureOr<unsigned> chooseFeatures(func::FuncOp encode);
   Value isFeature(OnnxBuilder &onnx, Value tokens);
-  Value insertFeatures(OnnxBuilder &onnx, Value tokens, Value embedded);
+  Value insertFeatures(OnnxBuilder &onnx, Value tokens, Value stands, Value embedded);
 
   ModuleOp module, embedding, encoder;
   func::FuncOp main, lookup;
@@ -132,27 +132,28 @@ Value EmbeddingAdder::isFeature(OnnxBuilder &onnx, Value tokens) {
   return onnx.create("Not", isBelow, isBelow.getType());
 }
 
-/// `embedded` with rows of the features for the ids that stand for them.
-Value EmbeddingAdder::insertFeatures(OnnxBuilder &onnx, Value tokens, Value embedded) {
+/// `embedded` with rows of the features for the ids that stand for them, those where `stands` is true.
+Value EmbeddingAdder::insertFeatures(OnnxBuilder &onnx, Value tokens, Value stands, Value embedded) {
   auto type = cast<RankedTensorType>(tokens.getType());
   auto embeddedType = cast<RankedTensorType>(embedded.getType());
-  Value is = isFeature(onnx, tokens), zero = onnx.cast(onnx.integer(0), type.getElementType());
+  Value zero = onnx.cast(onnx.integer(0), type.getElementType());
   Value first = onnx.cast(onnx.integer(io::kFirstFeatureId), type.getElementType());
-  Value row = onnx.create("Where", {is, onnx.create("Sub", {tokens, first}, type), zero}, type);
+  Value row = onnx.create("Where", {stands, onnx.create("Sub", {tokens, first}, type), zero}, type);
   auto rowsType =
       RankedTensorType::get({type.getDimSize(0), type.getDimSize(1), rows.getDimSize(1)}, rows.getElementType());
   Value found = onnx.create("Gather", {features, row}, rowsType, onnx.integerAttr("axis", 0));
-  return onnx.create("Where", {onnx.unsqueeze(is, {2}), onnx.cast(found, embeddedType.getElementType()), embedded},
+  return onnx.create("Where", {onnx.unsqueeze(stands, {2}), onnx.cast(found, embeddedType.getElementType()), embedded},
                      embeddedType);
 }
 
-/// Puts the embedding at the begin of @main.
+/// Puts the embedding at the beginning of @main.
 void EmbeddingAdder::embed(OpBuilder &b, Value tokens) {
   OnnxBuilder onnx(b, lookup.getLoc());
-  Value known = tokens;
+  Value known = tokens, stands; // stands: which ids stand for features
   if (features) {
     Value zero = onnx.cast(onnx.integer(0), raising::getRankedType(tokens).getElementType());
-    known = onnx.create("Where", {isFeature(onnx, tokens), zero, tokens}, tokens.getType());
+    stands = isFeature(onnx, tokens);
+    known = onnx.create("Where", {stands, zero, tokens}, tokens.getType());
   }
   IRMapping mapping;
   mapping.map(lookup.getArgument(0), known);
@@ -167,7 +168,7 @@ void EmbeddingAdder::embed(OpBuilder &b, Value tokens) {
   for (auto [input, value] : given) {
     Type element = raising::getRankedType(input).getElementType();
     if (input == embeds && features)
-      value = insertFeatures(onnx, tokens, value);
+      value = insertFeatures(onnx, tokens, stands, value);
     input.replaceAllUsesWith(onnx.cast(value, element));
     (void)main.eraseArgument(input.getArgNumber());
   }
