@@ -166,6 +166,19 @@ absl::Status Context::launch(const Kernel &kernel, const hone::cuda::LaunchShape
   return result == CUDA_SUCCESS ? absl::OkStatus() : check(result, cat("launch kernel '", kernel.name, "'"));
 }
 
+absl::Status Context::allowShared(const Kernel &kernel, uint32_t bytes) {
+  std::lock_guard lock(sharedMutex);
+  uint32_t &allowed = sharedBytes[kernel.function];
+  if (bytes <= allowed)
+    return absl::OkStatus();
+  HONE_RETURN_IF_ERROR(
+      check(functions.cuFuncSetAttribute(kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                         static_cast<int>(bytes)),
+            cat("give kernel '", kernel.name, "' ", bytes, " bytes of shared memory")));
+  allowed = bytes;
+  return absl::OkStatus();
+}
+
 absl::Status Context::outOfMemory(uint64_t bytes, std::string_view what) const {
   size_t free = 0, total = 0;
   Scope scope(*this);

@@ -70,6 +70,10 @@ public:
   /// the chip has that.
   absl::Status launch(const Kernel &kernel, const hone::cuda::LaunchShape &shape, CUstream stream, void **arguments);
 
+  /// Lets blocks of a kernel have so many bytes of dynamic shared memory, or more where that was asked for before: launches that are
+  /// enqueued later may need it still.
+  absl::Status allowShared(const Kernel &kernel, uint32_t bytes);
+
   /// After a fault, whose text is kept.
   bool isLost() const { return isGone; }
   std::string faultText() const;
@@ -99,6 +103,8 @@ private:
   std::atomic<bool> isGone = false;
   std::mutex moduleMutex;
   std::map<const void *, CUmodule> modules; // by their fat binaries
+  std::mutex sharedMutex;
+  std::map<CUfunction, uint32_t> sharedBytes; // that kernels were allowed
 };
 
 } // namespace hone::rt::cuda

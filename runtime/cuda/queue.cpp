@@ -16,9 +16,8 @@ namespace {
 using hone::cuda::LaunchShape;
 using io::cat;
 
-constexpr uint64_t kChunk = uint64_t{4} << 20; // of pinned memory; the inputs and outputs of most calls fit
-constexpr unsigned kSharedWithoutAsking = 48
-                                          << 10; // larger blocks of shared memory are asked for, see cuFuncSetAttribute
+constexpr uint64_t kChunk = uint64_t{4} << 20;      // of pinned memory; the inputs and outputs of most calls fit
+constexpr unsigned kSharedWithoutAsking = 48 << 10; // larger blocks of shared memory are asked for
 
 CUdeviceptr addressOf(const void *memory) { return reinterpret_cast<CUdeviceptr>(memory); }
 
@@ -224,10 +223,7 @@ absl::Status Queue::enqueue(const Kernel &kernel, const LaunchShape &shape, void
   auto begin = std::chrono::steady_clock::now();
   absl::Status status;
   if (shared > kSharedWithoutAsking)
-    status =
-        context().check(context().driver().cuFuncSetAttribute(
-                            kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(shared)),
-                        cat("give kernel '", kernel.name, "' ", shared, " bytes of shared memory"));
+    status = context().allowShared(kernel, shared);
   if (status.ok())
     status = stream->launch(kernel, shape, arguments);
   if (!status.ok() || stream->collects())

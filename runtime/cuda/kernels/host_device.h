@@ -10,8 +10,14 @@
 
 #ifdef __CUDACC__
 #define HONE_HOST_DEVICE __host__ __device__
+#ifdef HONE_INLINES_CALLS
+#define HONE_HOST_DEVICE_CALL __host__ __device__
+#else
+#define HONE_HOST_DEVICE_CALL __host__ __device__ __noinline__
+#endif
 #else
 #define HONE_HOST_DEVICE
+#define HONE_HOST_DEVICE_CALL // for code that is too long to be repeated in a kernel, which has to fetch it
 #endif
 
 namespace hone::cuda {

@@ -25,10 +25,15 @@ struct RowView {
   HONE_HOST_DEVICE int64_t offset(int64_t row) const {
     if (sizes[0] == 1) // the common case, without a division
       return row * strides[2];
-    auto last = static_cast<uint32_t>(sizes[1]), middle = static_cast<uint32_t>(sizes[0]);
-    auto r = static_cast<uint32_t>(row);
-    uint32_t rest = r / last;
-    return r % last * strides[2] + rest % middle * strides[1] + rest / middle * strides[0];
+    return offsetOfAxes(static_cast<uint32_t>(row), static_cast<uint32_t>(sizes[0]), static_cast<uint32_t>(sizes[1]),
+                        strides[0], strides[1], strides[2]);
+  }
+
+private:
+  HONE_HOST_DEVICE_CALL static int64_t offsetOfAxes(uint32_t row, uint32_t middle, uint32_t last, int64_t first,
+                                                    int64_t second, int64_t third) {
+    uint32_t rest = row / last;
+    return row % last * third + rest % middle * second + rest / middle * first;
   }
 };
 

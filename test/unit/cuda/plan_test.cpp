@@ -287,7 +287,7 @@ TEST(SparseMetadataTest, KeptElementsExpandToTheirInputs) {
 TEST(AttentionPlanTest, SplitsCoverTheKeys) {
   for (int64_t blocks : {1, 8, 132, 100000})
     for (int64_t keys : {0, 1, 255, 256, 1000, 65536, 1000000}) {
-      int32_t splits = kvSplits(blocks, keys, 132, 3);
+      int32_t splits = kvSplits(blocks, keys, 132, 3, 256);
       EXPECT_GE(splits, 1);
       EXPECT_GE(keysPerSplit(keys, splits, kFlashKeys) * splits, keys);
       EXPECT_EQ(keysPerSplit(keys, splits, kFlashKeys) % kFlashKeys, 0);

@@ -37,11 +37,13 @@ const std::vector<Rule> kRules = {
     {"grouped_gemv_affine.*", {kMma}}, // 4 or 8 bytes of quantized values a lane
     {"(sparse_|grouped_)?gemv_fma_f32_.*", {"ld.global*.v", "fma.rn.f32", kShuffle}},
     {"(grouped_)?gemv_fma_f16_.*", {kLoad8, "fma.rn.f32", kShuffle}},
+    {"gemv_stream_.*", {kMma, kCpAsync, kLoad16}},
     {"sparse_gemv_fma_f16_.*", {"fma.rn.f32", kShuffle}},
     {"(grouped_)?gemm_.*", {kMma, kLdmatrix, kCpAsync}},
     {"sparse_gemm_.*", {kMmaSparse, kLdmatrix, kCpAsync}},
     {"hopper_(gemm|flash)_.*", {kWgmma, kTmaLoad}},
     {"hopper_sparse_gemm_.*", {kWgmmaSparse, kTmaLoad}},
+    {"hopper_decode_.*", {kMma, kLdmatrix, kCpAsync, kLoad16, kShuffle, "ld.shared::cluster"}},
     {"flash_(b?f16|split)_.*", {kMma, kLdmatrix, kCpAsync, kShuffle}},
     {"flash_double_.*", {kMma, kLdmatrix, kLoad16, kShuffle}},
     {"(embedding|rope)_4", {kLoad16, kLoad8, kStore16, kStore8}}, // of f32 and of 16 bits

@@ -9,6 +9,7 @@
 #include "../row_view.h"
 #include "attention_fma.h"
 #include "flash.h"
+#include "hopper_decode.h"
 #include "hopper_flash.h"
 
 #include <algorithm>
@@ -56,6 +57,7 @@ AttentionArguments argumentsOf(const Call &call) {
   args.queries = o.query.sizes[2];
   args.size = static_cast<int32_t>(o.query.sizes[3]);
   args.kvHeads = o.key.sizes[1];
+  args.headsPerKvHead = args.kvHeads > 0 ? static_cast<int32_t>(args.queryHeads / args.kvHeads) : 1;
   args.keys = o.key.sizes[2];
   args.valueSize = static_cast<int32_t>(o.value.sizes[3]);
   if (args.bias.data && call.ints.tail != 0) {
@@ -90,7 +92,8 @@ void mergeSplits(KernelDevice &device, AttentionArguments &args) {
 void runAttentionFma(KernelDevice &device, AttentionArguments args) {
   constexpr int32_t kTile = 32 * kAttentionFmaWarps;
   int32_t residents = args.isMasked() ? kMaskedFmaResidents : kFmaResidents;
-  splitKv(device, args, kvSplits(args.rows(), args.candidates(), device.limits().multiprocessors, residents), kTile);
+  splitKv(device, args,
+          kvSplits(args.rows(), args.candidates(), device.limits().multiprocessors, residents, kLeastSplitKeys), kTile);
   void *pointers[] = {&args};
   device.launch({kAttentionFmaFatbin, args.isMasked() ? "attention_fma_masked" : "attention_fma"},
                 {{static_cast<uint32_t>(args.rows()), static_cast<uint32_t>(args.splits), 1},
@@ -127,12 +130,10 @@ const FlashFunctions &flashFunctions(const AttentionArguments &args) {
 }
 
 void runFlash(KernelDevice &device, AttentionArguments args) {
-  FlashPlan plan = planFlash(args.size, args.valueSize, args.queries, args.queryHeads / args.kvHeads);
+  FlashPlan plan = planFlash(args.size, args.valueSize, args.queries, args.headsPerKvHead);
   const FlashFunctions &functions = flashFunctions(args);
-  constexpr int32_t kResidents = 3; // blocks of an SM by their shared memory
   int64_t heads = args.sequences * args.kvHeads;
-  splitKv(device, args, kvSplits(plan.tiles * heads, args.keys, device.limits().multiprocessors, kResidents),
-          kFlashKeys);
+  splitKv(device, args, flashSplits(plan, heads, args.keys, device.limits().multiprocessors), kFlashKeys);
   void *pointers[] = {&args};
   device.launch(
       {kFlashFatbin, functions.names[plan.size == 128][plan.rowWarps == 4]},
@@ -144,10 +145,10 @@ void runFlash(KernelDevice &device, AttentionArguments args) {
 }
 
 /// The tensor-core kernel has heads of up to 128 elements, and tiles of which rows see an interval of keys; grids are limited
-/// along y.
+/// along y, and rows are counted in 32 bits.
 bool fitsFlash(const AttentionArguments &args) {
   return !args.isMasked() && flashSize(args.size, args.valueSize) != 0 && args.keys > 0 &&
-         args.sequences * args.kvHeads <= kMaxGridY;
+         args.sequences * args.kvHeads <= kMaxGridY && args.queries * args.headsPerKvHead <= kMostFlashRows;
 }
 
 void run(hone_call *call, const Call &attention) {
@@ -157,6 +158,8 @@ void run(hone_call *call, const Call &attention) {
   KernelDevice &device = kernelDevice(call);
   if (fitsHopperFlash(device.limits(), args))
     runHopperFlash(device, args);
+  else if (fitsHopperDecode(device.limits(), args))
+    runHopperDecode(device, args);
   else
     (fitsFlash(args) ? runFlash : runAttentionFma)(device, args);
 }

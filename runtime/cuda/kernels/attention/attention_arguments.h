@@ -40,7 +40,8 @@ struct AttentionArguments {
   float *lse; // null where absent; strides of sequences, heads and queries
   int64_t lseStrides[3];
   int64_t sequences, queryHeads, kvHeads, queries, keys;
-  int64_t firstWithBias; // earlier keys have no bias; its data are offset accordingly
+  int64_t firstWithBias;  // earlier keys have no bias; its data are offset accordingly
+  int32_t headsPerKvHead; // query heads that share a KV head
   int32_t size, valueSize, splits;
   int64_t splitKeys; // keys of a split, or of listed blocks
   float scale, softcap;
@@ -59,12 +60,16 @@ struct AttentionArguments {
 constexpr int32_t kMostSplits = 128;
 constexpr int32_t kMergeThreads = kMostSplits; // one for each split
 
+/// Where keys are many for a block, and the latency at the begin and the end of a split is exposed.
+constexpr int32_t kLeastSplitKeys = 256;
+
 /// Split-KV: how many blocks divide the keys of rows, so that `blocks` blocks of rows fill every SM with `residents`
-/// of them. A split has 256 keys at least, as the latency at its begin and end is exposed.
-HONE_HOST_DEVICE constexpr int32_t kvSplits(int64_t blocks, int64_t keys, int32_t multiprocessors, int32_t residents) {
+/// of them. A split has `least` keys at least.
+HONE_HOST_DEVICE constexpr int32_t kvSplits(int64_t blocks, int64_t keys, int32_t multiprocessors, int32_t residents,
+                                            int32_t least) {
   if (blocks == 0)
     return 1;
-  int64_t wanted = divideUp(int64_t{residents} * multiprocessors, blocks), most = divideUp(keys, 256);
+  int64_t wanted = divideUp(int64_t{residents} * multiprocessors, blocks), most = divideUp(keys, least);
   int64_t splits = wanted < most ? wanted : most;
   return static_cast<int32_t>(splits < 1 ? 1 : splits > kMostSplits ? kMostSplits : splits);
 }

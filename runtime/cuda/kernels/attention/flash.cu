@@ -24,16 +24,16 @@ public:
   __device__ Flash(const AttentionArguments &args, char *shared)
       : args(args), shared(shared), queries(sharedAddress(shared)),
         tiles(queries + flashQueryBytes(Size, RowWarps, QueryPlanes)), warp(threadIdx.x / 32), lane(threadIdx.x % 32),
-        headsPerKvHead(static_cast<int32_t>(args.queryHeads / args.kvHeads)), sequence(blockIdx.y / args.kvHeads),
-        kvHead(blockIdx.y % args.kvHeads), split(blockIdx.z), keyCount(kernels::keyCountOf(args.visibility, sequence)),
+        sequence(blockIdx.y / static_cast<uint32_t>(args.kvHeads)),
+        kvHead(blockIdx.y % static_cast<uint32_t>(args.kvHeads)), split(blockIdx.z),
+        keyCount(kernels::keyCountOf(args.visibility, sequence)),
+        rowCount(static_cast<int32_t>(args.queries) * args.headsPerKvHead),
         // Blocks with the last rows see the most keys and start first.
-        firstRow(int64_t{16} * RowWarps * (gridDim.x - 1 - blockIdx.x)) {}
+        firstRow(16 * RowWarps * static_cast<int32_t>(gridDim.x - 1 - blockIdx.x)) {}
 
   __device__ void run() {
-    loadQueries();
-    visible[0] = visibleTo(ownRow(0)), visible[1] = visibleTo(ownRow(1));
     KeyInterval keys = keysOfTile();
-    int64_t first = keys.begin / kFlashKeys * kFlashKeys;
+    int64_t first = keys.begin & ~int64_t{kFlashKeys - 1};
     int32_t steps = keys.end > keys.begin ? static_cast<int32_t>(divideUp(keys.end - first, kFlashKeys)) : 0;
     if constexpr (CachePlanes == 1)
       runPipelined(first, steps);
@@ -58,6 +58,7 @@ private:
     if (steps > 0)
       copyTile(first, 0);
     cpAsyncCommitGroup();
+    loadQueries();
     for (int32_t step = 0; step < steps; ++step) {
       if (step + 1 < steps)
         copyTile(first + (step + 1) * kFlashKeys, (step + 1) % 2);
@@ -71,6 +72,7 @@ private:
   }
 
   __device__ void runUnpipelined(int64_t first, int32_t steps) {
+    loadQueries();
     for (int32_t step = 0; step < steps; ++step) {
       __syncthreads();
       int64_t key = first + int64_t{step} * kFlashKeys;
@@ -85,34 +87,46 @@ private:
   // Rows
 
   /// Row g or g + 8 of this warp.
-  __device__ int64_t ownRow(int half) const { return firstRow + (RowWarps == 4 ? 16 * warp : 0) + lane / 4 + 8 * half; }
-  __device__ int64_t rowCount() const { return args.queries * headsPerKvHead; }
-  __device__ int64_t headOf(int64_t row) const { return kvHead * headsPerKvHead + row % headsPerKvHead; }
+  __device__ int32_t ownRow(int half) const { return firstRow + (RowWarps == 4 ? 16 * warp : 0) + lane / 4 + 8 * half; }
 
-  __device__ KeyInterval visibleTo(int64_t row) const {
-    if (row >= rowCount())
-      return {0, 0};
-    return keysOfSplit(args, kernels::intervalOf(args.visibility, sequence, row / headsPerKvHead), split);
+  /// The query and the head of a row; a decoding step does not divide.
+  __device__ int32_t queryOf(int32_t row) const {
+    return args.queries == 1 ? 0 : static_cast<uint32_t>(row) / static_cast<uint32_t>(args.headsPerKvHead);
+  }
+  __device__ int64_t headOf(int32_t row) const {
+    return kvHead * args.headsPerKvHead + row - queryOf(row) * args.headsPerKvHead;
   }
 
-  /// The keys that rows of the block see: begin and end grow with the position.
-  __device__ KeyInterval keysOfTile() const {
-    int64_t last = firstRow + 16 * RowWarps - 1;
-    return {visibleTo(firstRow).begin, visibleTo(last < rowCount() ? last : rowCount() - 1).end};
+  __device__ KeyInterval visibleTo(int32_t row) const {
+    if (row >= rowCount)
+      return {0, 0};
+    return keysOfSplit(args, kernels::intervalOf(args.visibility, sequence, queryOf(row)), split);
+  }
+
+  /// Finds the keys that this lane's rows see, and returns those that rows of the block see: begin and end grow with the
+  /// position.
+  __device__ KeyInterval keysOfTile() {
+    int32_t last = firstRow + 16 * RowWarps - 1;
+    KeyInterval begin = visibleTo(firstRow);
+    if (args.queries == 1) { // the heads of one query; rows past the end are not stored
+      visible[0] = visible[1] = begin;
+      return begin;
+    }
+    visible[0] = visibleTo(ownRow(0)), visible[1] = visibleTo(ownRow(1));
+    return {begin.begin, visibleTo(last < rowCount ? last : rowCount - 1).end};
   }
 
   /// Rows and elements past the end are 0.
   __device__ void loadQueries() {
+    bool isWhole = args.query.isVector && args.size % 8 == 0; // uniform over the grid
     for (int i = threadIdx.x; i < 16 * RowWarps * kParts; i += 32 * kFlashWarps) {
       int row = i / kParts, part = i % kParts;
       float values[8] = {};
-      if (firstRow + row < rowCount()) {
-        int64_t from = args.query.offset(sequence, headOf(firstRow + row), (firstRow + row) / headsPerKvHead);
-#pragma unroll
-        for (int j = 0; j < 8; ++j)
-          if (8 * part + j < args.size)
-            values[j] = loadElement(args.query.data, from + (8 * part + j) * args.query.strides[3], args.query.dtype);
-      }
+      if (firstRow + row < rowCount && 8 * part < args.size)
+        readChunk(values, args.query,
+                  args.query.offset(sequence, headOf(firstRow + row), queryOf(firstRow + row)) +
+                      8 * part * args.query.strides[3],
+                  isWhole ? 0 : args.size - 8 * part);
       storePlanes<QueryPlanes>(flashByte(Size, row, part), flashQueryBytes(Size, RowWarps, 1), values);
     }
   }
@@ -157,7 +171,7 @@ private:
   }
 
   __device__ void convertTile(const View4 &view, int size, int64_t first, int to) {
-    bool isWhole = view.isVector && view.dtype == HONE_F32 && size % 8 == 0; // uniform over the grid
+    bool isWhole = view.isVector && size % 8 == 0; // uniform over the grid
 #pragma unroll 1
     for (int i = threadIdx.x; i < kFlashKeys * kParts; i += 32 * kFlashWarps) {
       int row = i / kParts, part = i % kParts;
@@ -169,8 +183,18 @@ private:
     }
   }
 
-  /// Up to eight elements of a row; `count` 0 means eight aligned contiguous elements of f32.
+  /// Up to eight elements of a row; `count` 0 means eight aligned contiguous ones.
   __device__ static void readChunk(float (&values)[8], const View4 &view, int64_t from, int count) {
+    if (count == 0 && view.dtype != HONE_F32) {
+      uint4 v = *reinterpret_cast<const uint4 *>(view.data + from * 2);
+      uint32_t words[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+      for (int j = 0; j < 8; ++j) {
+        auto bits = static_cast<uint16_t>(words[j / 2] >> 16 * (j % 2));
+        values[j] = view.dtype == HONE_F16 ? fromF16(bits) : fromBf16(bits);
+      }
+      return;
+    }
     if (count == 0) {
       const auto *address = reinterpret_cast<const float4 *>(view.data + from * 4);
       float4 a = address[0], b = address[1];
@@ -292,8 +316,9 @@ private:
   }
 
   __device__ void addToLogits(float (&logits)[kKeys / 8][4], int64_t first, int half) {
-    int64_t row = ownRow(half), head = headOf(row), query = row / headsPerKvHead;
-    if (row >= rowCount())
+    int32_t row = ownRow(half), query = queryOf(row);
+    int64_t head = headOf(row);
+    if (row >= rowCount)
       return;
     float slope = args.alibi.at(head, 0);
     auto distance = static_cast<int>(first - kernels::ownKeyOf(args.visibility, sequence, query));
@@ -363,8 +388,8 @@ private:
     constexpr int kWarps = RowWarps == 4 ? 1 : kFlashWarps;
     float *states = reinterpret_cast<float *>(shared) + kFlashWarps * 16 * Size;
     int own = threadIdx.x;
-    int64_t row = firstRow + own;
-    if (own >= 16 * RowWarps || row >= rowCount())
+    int32_t row = firstRow + own;
+    if (own >= 16 * RowWarps || row >= rowCount)
       return;
     int first = 0;
     for (int merged = 1; merged < kWarps; ++merged)
@@ -373,7 +398,7 @@ private:
     for (int merged = 0; merged < kWarps; ++merged)
       total += probabilityOf(states[2 * (16 * merged + own)], most) * states[2 * (16 * merged + own) + 1];
     int64_t head = headOf(row);
-    storeLse(args, sequence, head, row / headsPerKvHead, most, total);
+    storeLse(args, sequence, head, queryOf(row), most, total);
     if (args.sinks.data && total != 0)
       states[2 * (16 * first + own) + 1] += probabilityOf(args.sinks.at(head, 0), most);
   }
@@ -385,8 +410,9 @@ private:
 #pragma unroll 1
     for (int i = threadIdx.x; i < 16 * RowWarps * args.valueSize; i += 32 * kFlashWarps) {
       int own = i / args.valueSize, element = i % args.valueSize;
-      int64_t row = firstRow + own, head = headOf(row), query = row / headsPerKvHead;
-      if (row >= rowCount())
+      int32_t row = firstRow + own, query = queryOf(row);
+      int64_t head = headOf(row);
+      if (row >= rowCount)
         break;
       bool hasSink = args.sinks.data && split == 0 && !args.lse;
       float sink = hasSink ? args.sinks.at(head, 0) : -infinity(), most = sink, value = 0;
@@ -400,25 +426,29 @@ private:
         total += factor * states[2 * (16 * merged + own) + 1];
         value += factor * sums[(16 * merged + own) * Size + element];
       }
-      int64_t rowIndex = (sequence * args.queryHeads + head) * args.queries + query;
       if (args.splits == 1) {
         storeElement(args.out.data, args.out.offset(sequence, head, query) + element * args.out.strides[3],
                      args.out.dtype, total == 0 ? 0 : value / total);
         continue;
       }
-      partialValues(args, rowIndex, split)[element] = value;
+      partialValues(args, indexOf(row), split)[element] = value;
       if (element == 0) {
-        float *state = partialState(args, rowIndex, split);
+        float *state = partialState(args, indexOf(row), split);
         state[0] = most, state[1] = total;
       }
     }
   }
 
+  __device__ int64_t indexOf(int32_t row) const {
+    return (sequence * args.queryHeads + headOf(row)) * args.queries + queryOf(row);
+  }
+
   const AttentionArguments &args;
   char *const shared;
   const uint32_t queries, tiles;
-  const int warp, lane, headsPerKvHead;
-  const int64_t sequence, kvHead, split, keyCount, firstRow;
+  const int warp, lane;
+  const int64_t sequence, kvHead, split, keyCount;
+  const int32_t rowCount, firstRow;
   KeyInterval visible[2];
   float runningMax[2] = {-infinity(), -infinity()}, sum[2] = {}, values[kParts][4] = {};
 };

@@ -12,6 +12,8 @@ namespace hone::cuda {
 
 constexpr int32_t kFlashWarps = 4, kFlashKeys = 64; // of a block, and of a tile
 
+constexpr int64_t kMostFlashRows = int64_t{1} << 30; // of a sequence and KV head
+
 /// The head size that the kernel is compiled for, zero-padded: 64 or 128; 0 where the head is larger.
 HONE_HOST_DEVICE constexpr int32_t flashSize(int32_t size, int32_t valueSize) {
   int32_t larger = size > valueSize ? size : valueSize;
@@ -35,6 +37,15 @@ HONE_HOST_DEVICE constexpr FlashPlan planFlash(int32_t size, int32_t valueSize, 
     plan.rowWarps = 1;
   plan.tiles = divideUp(plan.rows, 16 * plan.rowWarps);
   return plan;
+}
+
+/// Split-KV. Blocks whose warps divide the keys, as in decoding, are bound by the latency of their tiles, one after another, so
+/// splits have one tile.
+HONE_HOST_DEVICE constexpr int32_t flashSplits(const FlashPlan &plan, int64_t heads, int64_t keys,
+                                               int32_t multiprocessors) {
+  constexpr int32_t kResidents = 3; // blocks of an SM by their shared memory
+  return kvSplits(plan.tiles * heads, keys, multiprocessors, kResidents,
+                  plan.rowWarps == 1 ? kFlashKeys : kLeastSplitKeys);
 }
 
 /// Bytes of a tile of keys or of values.

@@ -46,7 +46,7 @@ bool fitsHopperFlash(const DeviceLimits &limits, const AttentionArguments &args)
   bool isInterval = !args.bias.data && !args.alibi.data && !args.isMasked() && !args.visibility.lags.data && !args.lse;
   return limits.chip == 90 && isFormat && isSize && isInterval && args.scale > 0 && args.queries >= kFewestQueries &&
          args.keys > 0 && args.keys <= kMostKeys &&
-         kvSplits(planOf(args).blocks(), args.keys, limits.multiprocessors, 1) == 1;
+         kvSplits(planOf(args).blocks(), args.keys, limits.multiprocessors, 1, kLeastSplitKeys) == 1;
 }
 
 void runHopperFlash(KernelDevice &device, const AttentionArguments &args) {

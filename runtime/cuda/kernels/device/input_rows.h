@@ -38,6 +38,7 @@ template <bool Split> __device__ inline void readInputs(RawInputs<Split> &raw, c
 template <bool Split> struct Inputs {
   uint32_t high[4], low[Split ? 4 : 1];
 
+  Inputs() = default;
   __device__ Inputs(const RawInputs<Split> &raw, PairOrder order) {
     bool areHalves = order == PairOrder::Halves;
 #pragma unroll

@@ -9,6 +9,7 @@
 #include "../kernel_device.h"
 #include "linear_format.h"
 #include "reduce_epilogue.h"
+#include "stream.h"
 
 namespace hone::cuda {
 namespace {
@@ -101,6 +102,55 @@ Launch planFma(Format format, const LinearArguments &args, int32_t multiprocesso
           args.inputs / kGemvFmaInputs / plan.slices};
 }
 
+/// Kernels of the persistent GEMV, by the depth of their rings, the last without x in shared memory.
+const char *streamFunction(Format format, bool isSplit, const StreamPlan &plan) {
+  static constexpr const char *names[3][4] = {{HONE_STREAM_NAMES("gemv_stream_f16")},
+                                              {HONE_STREAM_NAMES("gemv_stream_bf16")},
+                                              {HONE_STREAM_NAMES("gemv_stream_bf16_split")}};
+  int32_t variant = !plan.holdsX ? 3 : plan.depth == 3 ? 2 : plan.depth == 6 ? 1 : 0;
+  return names[format == Format::F16 ? 0 : isSplit ? 2 : 1][variant];
+}
+
+/// Whether a layer without a pruned weight and not multiplied by FMA runs as persistent GEMV.
+bool fitsStream(Format format, const LinearArguments &args) {
+  return !isQuantized(format) && args.indices == nullptr && args.rows <= kStreamRows;
+}
+
+void runStream(KernelDevice &device, Format format, bool isSplit, const LinearArguments &args) {
+  StreamArguments layers = {};
+  layers.layers[0] = args;
+  layers.tiles = layers.ends[0] = layers.ends[1] = static_cast<int32_t>(divideUp(args.outputs, 16));
+  DeviceLimits limits = device.limits();
+  StreamPlan plan =
+      planStream(args.rows, layers.tiles, args.inputs, isSplit ? 2 : 1, limits.multiprocessors, limits.sharedBytes);
+  void *pointers[] = {&layers};
+  device.launch({kGemvStreamFatbin, streamFunction(format, isSplit, plan)},
+                {{static_cast<uint32_t>(plan.blocks), 1, 1},
+                 {32 * static_cast<uint32_t>(plan.slices), 1, 1},
+                 static_cast<uint32_t>(plan.sharedBytes)},
+                pointers);
+}
+
+/// GEMV by blocks that each have one tile of outputs and some of the inputs.
+void runTiles(KernelDevice &device, Format format, int32_t type, LinearArguments args) {
+  int32_t multiprocessors = device.limits().multiprocessors;
+  Launch launch = usesFma(format, type) ? planFma(format, args, multiprocessors)
+                                        : planMma(format, type == HONE_F32, args, multiprocessors);
+  int32_t splits = planGemvSplitK(int64_t{launch.shape.grid[0]} * launch.shape.grid[1], launch.chunks, multiprocessors);
+  int64_t sums = args.rows * args.outputs;
+  args.slices = launch.slices;
+  args.stride = launch.slices * splits;
+  if (splits > 1)
+    args.partialSums = static_cast<float *>(device.acquire(static_cast<uint64_t>(4 * splits * sums)));
+  launch.shape.grid[2] = static_cast<uint32_t>(splits);
+  void *pointers[] = {&args};
+  device.launch(launch.function, launch.shape, pointers);
+  if (!args.partialSums)
+    return;
+  reduceEpilogue(device, {args, args.partialSums, args.outputs, sums, splits});
+  device.release(args.partialSums);
+}
+
 } // namespace
 
 int32_t inputTypeOf(Format format, int32_t dtype) {
@@ -113,23 +163,11 @@ void runGemv(KernelDevice &device, Format format, LinearArguments args) {
   bool isCopied = args.inputs > 0 && (args.x.dtype != type || !args.x.isVector || args.inputs % 8 != 0);
   if (isCopied)
     args.x = copyRows(device, args.x, args.rows, type);
-  int32_t multiprocessors = device.limits().multiprocessors;
-  Launch launch = usesFma(format, type) ? planFma(format, args, multiprocessors)
-                                        : planMma(format, type == HONE_F32, args, multiprocessors);
-  int32_t splits = planGemvSplitK(int64_t{launch.shape.grid[0]} * launch.shape.grid[1], launch.chunks, multiprocessors);
-  int64_t sums = args.rows * args.outputs;
-  args.slices = launch.slices;
-  args.stride = launch.slices * splits;
   args.isConstant = device.isConstant(args.weight);
-  if (splits > 1)
-    args.partialSums = static_cast<float *>(device.acquire(static_cast<uint64_t>(4 * splits * sums)));
-  launch.shape.grid[2] = static_cast<uint32_t>(splits);
-  void *pointers[] = {&args};
-  device.launch(launch.function, launch.shape, pointers);
-  if (args.partialSums) {
-    reduceEpilogue(device, {args, args.partialSums, args.outputs, sums, splits});
-    device.release(args.partialSums);
-  }
+  if (!usesFma(format, type) && fitsStream(format, args))
+    runStream(device, format, type == HONE_F32, args);
+  else
+    runTiles(device, format, type, args);
   if (isCopied)
     device.release(args.x.data);
 }

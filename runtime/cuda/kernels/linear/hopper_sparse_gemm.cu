@@ -11,6 +11,8 @@
 // A and 16 KiB of B, which is 144 cycles, and takes the tensor cores 128; with its 7.3 KiB of what TMA writes it is
 // 203 cycles. Tiles therefore have as many outputs as registers allow, since those share the tile of x.
 
+#define HONE_INLINES_CALLS // all registers are taken, so calls would spill
+
 #include "../device/cp_async.h"
 #include "../device/hopper_epilogue.h"
 #include "../device/tma.h"

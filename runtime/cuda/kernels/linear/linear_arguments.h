@@ -48,6 +48,21 @@ struct LinearArguments {
   HONE_HOST_DEVICE int64_t outputRow(int64_t row) const { return row; }
 };
 
+/// Layers of one x that one launch computes, with weights of one format and of the same strides: siblings, or the gate
+/// and the up layer of y = act(x · Gateᵀ + bias) · (x · Upᵀ + bias), of which the first has y.
+struct LinearLayers {
+  static constexpr int32_t kMost = 3;
+
+  LinearArguments layers[kMost];
+  int32_t ends[kMost]; // of siblings: the number of the first block after those of the layer
+
+  /// The sibling that a block computes, and the number of the block among those of it.
+  HONE_HOST_DEVICE int32_t layerOf(int32_t block) const { return (block >= ends[0]) + (block >= ends[1]); }
+  HONE_HOST_DEVICE int32_t blockOf(int32_t block) const {
+    return block - (block >= ends[1] ? ends[1] : block >= ends[0] ? ends[0] : 0);
+  }
+};
+
 } // namespace hone::cuda
 
 #endif // HONE_RUNTIME_CUDA_KERNELS_LINEAR_LINEAR_ARGUMENTS_H

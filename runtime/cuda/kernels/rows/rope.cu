@@ -11,20 +11,20 @@
 namespace hone::cuda {
 
 /// Where a row goes to.
-__device__ inline int64_t targetOf(const RopeArguments &args, const RopeRows &side, int64_t row) {
+__device__ inline int64_t targetOf(const RopeRows &side, uint32_t row, uint32_t sequence) {
   int64_t to = side.to.offset(row);
   if (side.lags.data)
-    to -= kernels::elementOr(side.lags, row / (args.positions * side.heads), 0) * side.positionStride;
+    to -= kernels::elementOr(side.lags, sequence, 0) * side.positionStride;
   return to;
 }
 
 /// Pairs first … first + Pairs - 1 of a row.
 template <int Pairs>
-__device__ inline void rotate(const RopeArguments &args, const RopeRows &side, int64_t row, int64_t first) {
-  int64_t position = row % args.positions;
-  int64_t sequence = args.tables == 1 ? 0 : row / (args.positions * side.heads);
-  int64_t table = sequence * args.positions + position;
-  int64_t from = side.from.offset(row), to = targetOf(args, side, row);
+__device__ inline void rotate(const RopeArguments &args, const RopeRows &side, uint32_t row, uint32_t sequence,
+                              int64_t first) {
+  auto positions = static_cast<uint32_t>(args.positions);
+  int64_t table = row % positions + (args.tables == 1 ? 0 : sequence * positions);
+  int64_t from = side.from.offset(row), to = targetOf(side, row, sequence);
   float cosine[Pairs], sine[Pairs], x[2 * Pairs], y[2 * Pairs];
   loadVector<Pairs>(cosine, args.cosine, args.cosine.offset(table), first);
   loadVector<Pairs>(sine, args.sine, args.sine.offset(table), first);
@@ -51,8 +51,8 @@ __device__ inline void rotate(const RopeArguments &args, const RopeRows &side, i
 
 /// Elements from `first` on.
 template <int Pairs>
-__device__ inline void copyVector(const RopeArguments &args, const RopeRows &side, int64_t row, int64_t first) {
-  int64_t from = side.from.offset(row), to = targetOf(args, side, row);
+__device__ inline void copyVector(const RopeRows &side, uint32_t row, uint32_t sequence, int64_t first) {
+  int64_t from = side.from.offset(row), to = targetOf(side, row, sequence);
   float x[2 * Pairs];
   if (first + 2 * Pairs <= side.from.count) {
     loadVector<2 * Pairs>(x, side.from, from, first);
@@ -63,26 +63,23 @@ __device__ inline void copyVector(const RopeArguments &args, const RopeRows &sid
   }
 }
 
-template <int Pairs>
-__device__ inline void moveRows(const RopeArguments &args, const RopeRows &side, int64_t rotated) {
-  int64_t threads = threadsOf(side, Pairs), thread = int64_t{kRopeThreads} * blockIdx.x + threadIdx.x;
-  int64_t row = thread / threads, part = thread - row * threads;
-  if (row >= side.rows)
-    return;
-  if (part * Pairs < rotated)
-    rotate<Pairs>(args, side, row, part * Pairs);
-  else
-    copyVector<Pairs>(args, side, row, 2 * Pairs * part);
-}
-
+/// The code is the same for the three, so that there is less of it to fetch.
 template <int Pairs> __device__ inline void moveAll(const RopeArguments &args) {
   enterInOrder();
-  if (blockIdx.y == 0 && args.query.rows > 0)
-    moveRows<Pairs>(args, args.query, args.half);
-  else if (blockIdx.y == 1 && args.key.rows > 0)
-    moveRows<Pairs>(args, args.key, args.half);
-  else if (blockIdx.y == 2 && args.value.rows > 0)
-    moveRows<Pairs>(args, args.value, 0);
+  const RopeRows &side = sideOf(args, blockIdx.y);
+  auto threads = static_cast<uint32_t>(threadsOf(side, Pairs));
+  uint64_t thread = uint64_t{kRopeThreads} * blockIdx.x + threadIdx.x;
+  if (side.rows == 0 || thread >= uint64_t{threads} * static_cast<uint64_t>(side.rows))
+    return;
+  bool isShort = thread <= 0xffffffff; // divisions of 64 bits take much longer
+  uint32_t row = isShort ? static_cast<uint32_t>(thread) / threads : static_cast<uint32_t>(thread / threads);
+  auto part = static_cast<int64_t>(thread - uint64_t{row} * threads);
+  bool needsSequence = args.tables != 1 || side.lags.data;
+  uint32_t sequence = needsSequence ? row / static_cast<uint32_t>(args.positions * side.heads) : 0;
+  if (blockIdx.y < 2 && part * Pairs < args.half)
+    rotate<Pairs>(args, side, row, sequence, part * Pairs);
+  else
+    copyVector<Pairs>(side, row, sequence, 2 * Pairs * part);
 }
 
 HONE_VECTORIZED_KERNELS(rope, kRopeThreads, RopeArguments, moveAll)

@@ -22,11 +22,16 @@ struct RopeRows {
 /// The first `half` pairs of each row of `query` and `key` are rotated; the rest, and all of `value`, is copied. Each
 /// may have no rows.
 struct RopeArguments {
-  RopeRows query, key, value;
-  RowView cosine, sine; // rows are numbered by sequence and position
+  RopeRows query, key, value; // blocks 0, 1 and 2 along y
+  RowView cosine, sine;       // rows are numbered by sequence and position
   int64_t positions, half;
   int32_t interleaved, tables; // tables: sequences that cos and sin have, 1 or as many as the rows
 };
+
+/// The rows of a block.
+HONE_HOST_DEVICE constexpr const RopeRows &sideOf(const RopeArguments &args, uint32_t block) {
+  return block == 0 ? args.query : block == 1 ? args.key : args.value;
+}
 
 constexpr int32_t kRopeThreads = 128; // of a block; each rotates `pairs` pairs or copies as many elements
 
@@ -44,7 +49,7 @@ HONE_HOST_DEVICE constexpr int64_t threadsOf(const RopeRows &side, int32_t pairs
   return divideUp(side.from.count, 2 * pairs);
 }
 
-/// Blocks along x, enough for each of query, key and value, which are blocks 0, 1 and 2 along y.
+/// Blocks along x, enough for each of query, key and value.
 HONE_HOST_DEVICE constexpr int64_t blocksOf(const RopeArguments &args, int32_t pairs) {
   int64_t most = 0;
   const RopeRows *sides[] = {&args.query, &args.key, &args.value};
