@@ -145,6 +145,54 @@ private:
   }
 };
 
+void release(TestDevice &device, const std::vector<hone_tensor> &tensors) {
+  for (const hone_tensor &tensor : tensors)
+    if (tensor.data)
+      device.release(tensor.data);
+}
+
+/// Three siblings, or a gate and an up layer, of one row of f32.
+void runLayers(Bench &bench, const std::string &kernel, const std::string &format, const std::vector<int64_t> &outputs,
+               int64_t inputs) {
+  bool isGated = kernel == "gated_linear";
+  std::string name = kernel + "." + format + ".f32.1";
+  for (int64_t count : outputs)
+    name += "x" + std::to_string(count);
+  name += "x" + std::to_string(inputs);
+  if (!bench.wants(name))
+    return;
+  TestDevice &device = bench.device;
+  hone_tensor x = randomTensor(device, {1, inputs}, HONE_F32, 4);
+  std::vector<std::vector<hone_tensor>> copies; // operands of calls in turn, so that weights are not in the cache
+  double bytes = 0, operations = 0, many = 512e6 / static_cast<double>(bench.shrink * bench.shrink * bench.shrink);
+  do {
+    std::vector<hone_tensor> operands = {x}, results;
+    bytes = operations = 0;
+    for (int64_t count : outputs) {
+      Weight weight(device, format, count, inputs);
+      operands.insert(operands.end(), weight.planes.begin(), weight.planes.end());
+      operands.push_back(kAbsent);
+      bytes += weight.bytes;
+      operations += 2.0 * static_cast<double>(count) * static_cast<double>(inputs);
+      if (!isGated || results.empty())
+        results.push_back(randomTensor(device, {1, count}, HONE_F32, 4));
+    }
+    operands.insert(operands.end(), results.begin(), results.end());
+    copies.push_back(operands);
+  } while (copies.size() < 16 && bytes * static_cast<double>(copies.size()) < many);
+  std::vector<int64_t> ints;
+  if (isGated)
+    ints.push_back(2);
+  if (format != "bf16")
+    ints.insert(ints.end(), {128, 0});
+  bench.run(name, bytes, operations, [&](int i) {
+    device.call("cuda." + kernel + "." + format, copies[static_cast<size_t>(i) % copies.size()], ints, {});
+  });
+  for (std::vector<hone_tensor> &operands : copies)
+    release(device, {operands.begin() + 1, operands.end()});
+  device.release(x.data);
+}
+
 /// Activations are bf16, or f32 as most models have them.
 void runLinear(Bench &bench, const std::string &format, int64_t rows, int64_t outputs, int64_t inputs,
                bool isF32 = false) {
@@ -173,12 +221,9 @@ void runLinear(Bench &bench, const std::string &format, int64_t rows, int64_t ou
     operands.insert(operands.end(), {kAbsent, kAbsent, kAbsent, y});
     device.call(kernel, operands, ints, {});
   });
-  for (Weight &weight : weights)
-    for (hone_tensor &plane : weight.planes)
-      if (plane.data)
-        device.release(plane.data);
-  for (const hone_tensor &tensor : {x, y})
-    device.release(tensor.data);
+  for (const Weight &weight : weights)
+    release(device, weight.planes);
+  release(device, {x, y});
 }
 
 /// A layer of bf16 by our own kernel, by cuBLASLt as layers call it, and by cuBLASLt directly.
@@ -271,6 +316,10 @@ void runAll(Bench &bench) {
     }
   // The layers of decoders of 0.5B and 8B.
   for (const char *format : {"bf16", "affine4"}) {
+    runLayers(bench, "sibling_linear", format, {size(896), size(128), size(128)}, size(896));
+    runLayers(bench, "gated_linear", format, {size(4864), size(4864)}, size(896));
+    runLayers(bench, "sibling_linear", format, {size(4096), size(1024), size(1024)}, size(4096));
+    runLayers(bench, "gated_linear", format, {size(14336), size(14336)}, size(4096));
     for (int64_t outputs : {896, 4864})
       runLinear(bench, format, 1, size(outputs), size(896), true);
     runLinear(bench, format, 1, size(896), size(4864), true);

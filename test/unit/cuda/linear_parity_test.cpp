@@ -54,6 +54,8 @@ protected:
                const Tensor &residual, const Tensor &y) {
     std::vector<double> xRows; // decoded once
     x.forEach([&](const std::vector<int64_t> &index) { xRows.push_back(x.at(index)); });
+    int64_t rows = std::accumulate(test.rows.begin(), test.rows.end(), int64_t{1}, std::multiplies<>());
+    double relative = productError(format(), test.type, rows);
     bool failed = false;
     int64_t number = 0; // of the output, in the order of forEach
     y.forEach([&](const std::vector<int64_t> &index) {
@@ -66,7 +68,7 @@ protected:
         sum += product;
         products += std::abs(product);
       }
-      double error = 1e-6 + productError(test) * products;
+      double error = 1e-6 + relative * products;
       double expected = activate(sum, test.activation);
       if (test.hasEpilogue) {
         double scale = test.hasFactor ? factor.at(index) : 1;
@@ -82,22 +84,6 @@ protected:
                     << static_cast<int>(test.layout) << " output " << index.back() << ": expected " << expected << " ± "
                     << error << ", but got " << y.at(index);
     });
-  }
-
-  /// The relative error of a product. Sums in f32 err by less than 1e-6 of every term, and an element that is split
-  /// into hi and lo terms of bf16 by at most 2^-16. GEMM splits weights too where they and x have more than eight
-  /// bits, and omits lo · lo, which is as much again; x of bf16 rounds scaled quantized values to bf16.
-  double productError(const Case &test) const {
-    constexpr double kSplit = 1.53e-5;
-    int64_t rows = std::accumulate(test.rows.begin(), test.rows.end(), int64_t{1}, std::multiplies<>());
-    bool isGemm = rows > 32, isBf16 = test.type == HONE_BF16;
-    if (format() == "f16" && test.type == HONE_F16)
-      return 1e-6;
-    if (!isGemm)
-      return format() == "f32" || format() == "f16" || isBf16 ? 1e-6 : 1e-6 + kSplit;
-    if (format() == "bf16" || (isQuantized() && isBf16))
-      return isBf16 ? 1e-6 + (isQuantized() ? roundingOf(HONE_BF16) : 0) : 1e-6 + kSplit;
-    return 1e-6 + 3 * kSplit;
   }
 
   Stored stored() const {

@@ -23,6 +23,22 @@ struct Quantization {
 /// How a weight is stored: whole, quantized with outliers stored separately, or 2:4.
 enum class Stored { Whole, Outliers, TwoOfFour };
 
+/// The relative error of a product with a weight of `format` and so many rows of x of `type`. Sums in f32 err by less
+/// than 1e-6 of every term, and an element that is split into hi and lo terms of bf16 by at most 2^-16. GEMM splits
+/// weights too where they and x have more than eight bits, and omits lo · lo, which is as much again; x of bf16 rounds
+/// scaled quantized values to bf16.
+inline double productError(std::string_view format, int32_t type, int64_t rows) {
+  constexpr double kSplit = 1.53e-5;
+  bool isGemm = rows > 32, isBf16 = type == HONE_BF16, isQuantized = format.starts_with('a');
+  if (format == "f16" && type == HONE_F16)
+    return 1e-6;
+  if (!isGemm)
+    return format == "f32" || format == "f16" || isBf16 ? 1e-6 : 1e-6 + kSplit;
+  if (format == "bf16" || (isQuantized && isBf16))
+    return isBf16 ? 1e-6 + (isQuantized ? roundingOf(HONE_BF16) : 0) : 1e-6 + kSplit;
+  return 1e-6 + 3 * kSplit;
+}
+
 class LinearWeight {
 public:
   /// `format`: "f32", "f16", "bf16", or "affine" and a number of bits. `layout` is that of a whole float weight,

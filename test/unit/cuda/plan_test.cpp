@@ -16,6 +16,7 @@
 #include "cuda/kernels/row_view.h"
 #include "parity.h"
 
+#include <array>
 #include <set>
 
 namespace hone::cuda {
@@ -97,6 +98,52 @@ TEST(GemvFmaPlanTest, CoversAndFits) {
           EXPECT_TRUE(plan.slices == 1 || plan.slices * kGemvFmaInputs <= inputs);
           EXPECT_LE(gemvFmaSharedBytes(plan), 48 * 1024);
         }
+}
+
+/// Siblings and gated layers have kernels for the tiles of their plans, and shared memory and warps within limits.
+TEST(GemvPlanTest, SeveralLayersFit) {
+  for (int64_t rows : {1, 8, 9, 32})
+    for (int64_t outputs : {1, 16, 17, 1152, 6144, 14336, 151936})
+      for (int64_t chunks : {0, 1, 3, 28, 448})
+        for (int32_t warps : {kDenseWarps, kQuantizedWarps})
+          for (int32_t multiprocessors : {1, 132}) {
+            GemvPlan siblings = planSiblingGemv(rows, divideUp(outputs, 16), chunks, warps, multiprocessors);
+            EXPECT_EQ(siblings.rowTiles, rows > 8 ? 2 : 1);
+            EXPECT_EQ(siblings.columnTiles, rows > 8 ? 2 : 1);
+            EXPECT_LE(siblings.slices, kSiblingSlices);
+            GemvPlan gated = planGatedGemv(rows, outputs, chunks, warps, multiprocessors);
+            EXPECT_EQ(gated.rowTiles, 2);
+            EXPECT_EQ(gated.columnTiles, rows > 8 ? 2 : 1);
+            EXPECT_EQ(gated.blocks, divideUp(outputs, 16));
+            EXPECT_LE(gated.slices, mostSlices(2));
+            EXPECT_GE(gated.slices, 2);
+            EXPECT_LE(std::max(gemvSharedBytes(siblings), gemvSharedBytes(gated)), 48 * 1024);
+            GemvFmaPlan fma = planGatedGemvFma(rows, outputs, chunks * 32, multiprocessors);
+            EXPECT_EQ(fma.groups * fma.slices, 8);
+            EXPECT_EQ(fma.groups % 2, 0);
+            EXPECT_GE(fma.blocks * fma.groups / 2 * kGemvFmaOutputs, outputs);
+          }
+}
+
+/// The layers of decoders of 0.5B and 8B run in one wave of blocks: 24 warps of kernels of floats are on an SM at once,
+/// with one tile of siblings or two of a gated layer.
+TEST(GemvPlanTest, SeveralLayersAreOneWave) {
+  for (auto [outputs, width, inputs] : {std::array<int64_t, 3>{1152, 4864, 896}, {6144, 14336, 4096}}) {
+    GemvPlan siblings = planSiblingGemv(1, outputs / 16, inputs / 32, kDenseWarps, 132);
+    EXPECT_LE(siblings.blocks * siblings.slices, 24 * 132);
+    GemvPlan gated = planGatedGemv(1, width, inputs / 32, kDenseWarps, 132);
+    EXPECT_LE(gated.blocks * gated.slices, 24 * 132);
+  }
+}
+
+/// Blocks of siblings are those of one layer after the other; a layer without outputs has none.
+TEST(LinearLayersTest, BlocksHaveOneLayer) {
+  LinearLayers layers = {};
+  std::ranges::copy(std::array{3, 3, 5}, layers.ends);
+  std::vector<std::pair<int32_t, int32_t>> found;
+  for (int32_t block = 0; block < 5; ++block)
+    found.emplace_back(layers.layerOf(block), layers.blockOf(block));
+  EXPECT_EQ(found, (std::vector<std::pair<int32_t, int32_t>>{{0, 0}, {0, 1}, {0, 2}, {2, 0}, {2, 1}}));
 }
 
 TEST(GemvPlanTest, SplitKWhereOutputsAreFew) {

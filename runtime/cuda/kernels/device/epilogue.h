@@ -111,6 +111,29 @@ template <class Layer> __device__ inline void reduceAndStore(const Layer &args, 
   }
 }
 
+/// The same of a gate and an up layer, sums[slices][rows][2 · outputs], of which the first half are the gate's.
+__device__ inline void reduceGated(const LinearLayers &args, const float *sums, int32_t rows, int32_t outputs,
+                                   int64_t firstRow, int64_t firstOutput) {
+  const LinearArguments &gate = args.layers[0], &up = args.layers[1];
+  __syncthreads();
+#pragma unroll 1
+  for (int32_t i = threadIdx.x; i < rows * outputs; i += blockDim.x) {
+    int64_t row = firstRow + i / outputs, output = firstOutput + i % outputs;
+    if (row >= gate.rows)
+      return;
+    if (output >= gate.outputs)
+      continue;
+    const float *own = sums + i / outputs * 2 * outputs + i % outputs;
+    float gateSum = 0, upSum = 0;
+    for (int32_t slice = 0; slice < gate.slices; ++slice, own += rows * 2 * outputs) {
+      gateSum += own[0];
+      upSum += own[outputs];
+    }
+    float value = applyEpilogue(up, upSum, row, output) * applyEpilogue(gate, gateSum, row, output);
+    storeElement(gate.y.data, gate.y.offset(row) + output * gate.y.inner, gate.y.dtype, value);
+  }
+}
+
 } // namespace hone::cuda
 
 #endif // HONE_RUNTIME_CUDA_KERNELS_DEVICE_EPILOGUE_H

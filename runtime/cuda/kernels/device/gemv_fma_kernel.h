@@ -58,20 +58,31 @@ template <bool IsHalf> struct SparseFmaWeight {
   }
 };
 
-/// `Layer` and `rowTile` as in Gemv.
-template <class Weight, int Rows, class Layer = LinearArguments> class GemvFma {
+/// Arguments as in Gemv. With IsGated the first half of a block's groups are outputs of the gate.
+template <class Weight, int Rows, class Layer = LinearArguments, bool IsGated = false> class GemvFma {
 public:
-  __device__ GemvFma(const Layer &args, int64_t rowTile)
-      : args(args), lane(threadIdx.x % 32), slice(threadIdx.x / 32 % args.slices),
+  __device__ GemvFma(const Layer &args, int32_t rowTile) : GemvFma(args, args, blockIdx.x, rowTile) {}
+
+  __device__ GemvFma(const Layer &args, const Layer &own, int32_t block, int32_t rowTile)
+      : args(args), own(own), lane(threadIdx.x % 32), slice(threadIdx.x / 32 % args.slices),
         group(threadIdx.x / 32 / args.slices), groups(blockDim.x / 32 / args.slices),
-        firstOutput(int64_t{kGemvFmaOutputs} * groups * blockIdx.x), firstRow(Rows * rowTile) {
+        firstOutput(int64_t{outputsOfBlock()} * block), firstRow(Rows * rowTile) {
     for (int i = 0; i < kGemvFmaOutputs; ++i) {
-      int64_t output = firstOutput + kGemvFmaOutputs * group + i;
-      outputs[i] = static_cast<int32_t>(output < args.outputs ? output : args.outputs - 1);
+      int64_t output = firstOutput + kGemvFmaOutputs * group % outputsOfBlock() + i, last = layer().outputs - 1;
+      outputs[i] = static_cast<int32_t>(output < last ? output : last);
     }
   }
 
   __device__ void run(float *shared) {
+    multiply(shared);
+    reduceAndStore(own, shared, Rows, outputsOfBlock(), firstRow, firstOutput);
+  }
+
+  /// The outputs of a block, from `firstOutput` on.
+  __device__ int outputsOfBlock() const { return kGemvFmaOutputs * (IsGated ? groups / 2 : groups); }
+
+  /// The sums of the block's warps, [slices][Rows][4 · groups].
+  __device__ void multiply(float *shared) {
     Weight ring[kDepth][kGemvFmaOutputs];
     int64_t k = int64_t{kGemvFmaInputs} * (blockIdx.z * args.slices + slice) + 4 * lane,
             step = int64_t{kGemvFmaInputs} * args.stride;
@@ -90,18 +101,20 @@ public:
       }
     }
     stageSums(shared);
-    reduceAndStore(args, shared, Rows, kGemvFmaOutputs * groups, firstRow, firstOutput);
   }
 
 private:
   static constexpr int kDepth = Rows == 16 ? 2 : 4;
+
+  /// The layer of the warp's outputs.
+  __device__ const Layer &layer() const { return IsGated && group < groups / 2 ? args : own; }
 
   __device__ void readWeights(Weight (&to)[kGemvFmaOutputs], int64_t k) {
     if (k >= args.inputs)
       return;
 #pragma unroll
     for (int i = 0; i < kGemvFmaOutputs; ++i)
-      to[i].read(args, outputs[i], k);
+      to[i].read(layer(), outputs[i], k);
   }
 
   __device__ void multiply(const Weight (&weight)[kGemvFmaOutputs], int64_t k) {
@@ -124,7 +137,7 @@ private:
 
   /// sums[slice][row of x][output], as reduceAndStore reads them.
   __device__ void stageSums(float *shared) {
-    float *own = shared + (slice * Rows * groups + group) * kGemvFmaOutputs;
+    float *to = shared + (slice * Rows * groups + group) * kGemvFmaOutputs;
 #pragma unroll
     for (int i = 0; i < kGemvFmaOutputs; ++i)
 #pragma unroll
@@ -133,11 +146,11 @@ private:
         for (int distance = 16; distance > 0; distance /= 2)
           sum += __shfl_xor_sync(~0u, sum, distance);
         if (lane == 0)
-          own[row * groups * kGemvFmaOutputs + i] = sum;
+          to[row * groups * kGemvFmaOutputs + i] = sum;
       }
   }
 
-  const Layer &args;
+  const Layer &args, &own;
   const int lane, slice, group, groups;
   const int64_t firstOutput, firstRow;
   int32_t outputs[kGemvFmaOutputs];

@@ -32,18 +32,26 @@ template <class Weight> struct TileChunk {
 };
 
 /// `Layer` is LinearArguments, or a class that maps the layer's rows to others; the block computes tile `rowTile` of
-/// the rows.
-template <class Weight, bool Split, int RowTiles, int ColumnTiles, class Layer = LinearArguments> class Gemv {
+/// the rows, and outputs of `own`, block `block` of it. `args` has what sibling layers have in common. With IsGated
+/// `args` is the gate and `own` the up layer: the first half of the tiles are outputs of the gate, the second half the
+/// same outputs of the up layer.
+template <class Weight, bool Split, int RowTiles, int ColumnTiles, class Layer = LinearArguments, bool IsGated = false>
+class Gemv {
 public:
-  __device__ Gemv(const Layer &args, int64_t rowTile)
-      : args(args), warp(threadIdx.x / 32), g(threadIdx.x / 4 % 8), t(threadIdx.x % 4),
-        firstOutput(int64_t{16} * RowTiles * blockIdx.x), firstRow(8 * ColumnTiles * rowTile),
+  static constexpr int32_t kOutputs = IsGated ? 8 * RowTiles : 16 * RowTiles, kRows = 8 * ColumnTiles; // of a block
+
+  __device__ Gemv(const Layer &args, int32_t rowTile) : Gemv(args, args, blockIdx.x, rowTile) {}
+
+  __device__ Gemv(const Layer &args, const Layer &own, int32_t block, int32_t rowTile)
+      : args(args), own(own), warp(threadIdx.x / 32), g(threadIdx.x / 4 % 8), t(threadIdx.x % 4),
+        firstOutput(kOutputs * block), firstRow(kRows * rowTile),
         chunks(static_cast<int32_t>(divideUp(args.inputs, Weight::kChunkInputs))) {
 #pragma unroll
     for (int i = 0; i < 2 * RowTiles; ++i) {
       // Outputs past the end read the last one; their sums are not stored.
-      int64_t output = firstOutput + 8 * i + g;
-      rows[i] = typename Weight::Row(args, output < args.outputs ? output : args.outputs - 1);
+      const Layer &layer = IsGated && i < RowTiles ? args : own;
+      int64_t output = firstOutput + 8 * i % kOutputs + g;
+      rows[i] = typename Weight::Row(layer, output < layer.outputs ? output : layer.outputs - 1);
     }
 #pragma unroll
     for (int tile = 0; tile < ColumnTiles; ++tile) {
@@ -54,6 +62,12 @@ public:
   }
 
   __device__ void run(float *shared) {
+    multiply(shared);
+    reduceAndStore(own, shared, kRows, kOutputs, firstRow, firstOutput);
+  }
+
+  /// The sums of the block's warps, [slices][kRows][16 · RowTiles].
+  __device__ void multiply(float *shared) {
     TileChunk<Weight> ring[kDepth][RowTiles];
     int32_t chunk = blockIdx.z * args.slices + warp;
     letNextBegin();
@@ -77,7 +91,6 @@ public:
       }
     }
     stageSums(shared);
-    reduceAndStore(args, shared, 8 * ColumnTiles, 16 * RowTiles, firstRow, firstOutput);
   }
 
 private:
@@ -211,12 +224,12 @@ private:
         float element = fromF16(args.outliers.elements[i]);
         multiplyOutlier(products, args.outliers.columns[i], element);
       }
-      float *own = ownSums(shared) + 16 * rowTile + output;
+      float *to = ownSums(shared) + 16 * rowTile + output;
 #pragma unroll
       for (int row = 0; row < 8 * ColumnTiles; ++row) {
         float sum = products[row] + __shfl_xor_sync(~0u, products[row], 16);
         if (lane < kPanelOutputs)
-          own[row * 16 * RowTiles] = sum;
+          to[row * 16 * RowTiles] = sum;
       }
     }
     __syncwarp();
@@ -233,7 +246,7 @@ private:
   }
 
   __device__ void stageSums(float *shared) {
-    float *own = ownSums(shared);
+    float *to = ownSums(shared);
 #pragma unroll
     for (int rowTile = 0; rowTile < RowTiles; ++rowTile)
 #pragma unroll
@@ -241,14 +254,13 @@ private:
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           int index = (8 * tile + 2 * t + i % 2) * 16 * RowTiles + 16 * rowTile + g + i / 2 * 8;
-          own[index] = sums[rowTile][tile][i] + (hasOutliers() ? own[index] : 0);
+          to[index] = sums[rowTile][tile][i] + (hasOutliers() ? to[index] : 0);
         }
   }
 
-  const Layer &args;
+  const Layer &args, &own;
   const int warp, g, t;
-  const int64_t firstOutput, firstRow;
-  const int32_t chunks;
+  const int32_t firstOutput, firstRow, chunks;
   typename Weight::Row rows[2 * RowTiles];
   const char *inputs[ColumnTiles];
   RawInputs<Split> raw[ColumnTiles];
@@ -269,5 +281,34 @@ private:
   HONE_GEMV(name##_1x1, weight, split, 1, 1)                                                                           \
   HONE_GEMV(name##_2x1, weight, split, 2, 1)                                                                           \
   HONE_GEMV(name##_2x2, weight, split, 2, 2)
+
+/// The same of LinearLayers. Blocks of siblings have up to eight warps, as the registers for the block's layer would
+/// not suffice for more.
+#define HONE_GEMV_SIBLINGS(name, weight, split, rowTiles, columnTiles)                                                 \
+  extern "C" __global__ void __launch_bounds__(                                                                        \
+      32 * hone::cuda::kSiblingSlices, hone::cuda::residentsOfSiblings(hone::cuda::weight::kResidents, rowTiles))      \
+      name(const __grid_constant__ hone::cuda::LinearLayers args) {                                                    \
+    extern __shared__ float shared[];                                                                                  \
+    const auto &own = args.layers[args.layerOf(blockIdx.x)];                                                           \
+    hone::cuda::Gemv<hone::cuda::weight, split, rowTiles, columnTiles>(args.layers[0], own, args.blockOf(blockIdx.x),  \
+                                                                       blockIdx.y)                                     \
+        .run(shared);                                                                                                  \
+  }
+
+#define HONE_GEMV_GATED(name, weight, split, columnTiles)                                                              \
+  extern "C" __global__ void __launch_bounds__(32 * hone::cuda::mostSlices(2), hone::cuda::weight::kResidents[1])      \
+      name(const __grid_constant__ hone::cuda::LinearLayers args) {                                                    \
+    extern __shared__ float shared[];                                                                                  \
+    using Gemv = hone::cuda::Gemv<hone::cuda::weight, split, 2, columnTiles, hone::cuda::LinearArguments, true>;       \
+    Gemv(args.layers[0], args.layers[1], blockIdx.x, blockIdx.y).multiply(shared);                                     \
+    hone::cuda::reduceGated(args, shared, Gemv::kRows, Gemv::kOutputs, Gemv::kRows * blockIdx.y,                       \
+                            Gemv::kOutputs * blockIdx.x);                                                              \
+  }
+
+#define HONE_GEMV_LAYERS(name, weight, split)                                                                          \
+  HONE_GEMV_SIBLINGS(name##_siblings_1x1, weight, split, 1, 1)                                                         \
+  HONE_GEMV_SIBLINGS(name##_siblings_2x2, weight, split, 2, 2)                                                         \
+  HONE_GEMV_GATED(name##_gated_2x1, weight, split, 1)                                                                  \
+  HONE_GEMV_GATED(name##_gated_2x2, weight, split, 2)
 
 #endif // HONE_RUNTIME_CUDA_KERNELS_DEVICE_GEMV_KERNEL_H

@@ -45,6 +45,37 @@ HONE_HOST_DEVICE constexpr GemvPlan planGemv(int64_t rows, int64_t outputs, int6
   return plan;
 }
 
+/// The most warps of a block of sibling layers, and of an SM: their kernels of floats use up to 80 registers.
+constexpr int32_t kSiblingSlices = 8, kSiblingWarps = 24;
+
+/// Blocks of siblings of an SM at least, by those of single layers with one and two tiles of outputs.
+HONE_HOST_DEVICE constexpr int32_t residentsOfSiblings(const int32_t (&residents)[2], int32_t rowTiles) {
+  return rowTiles == 2 ? residents[1] : residents[0] + 1;
+}
+
+/// planGemv for sibling layers with so many tiles of 16 outputs together. Blocks of up to 8 rows have one tile.
+HONE_HOST_DEVICE constexpr GemvPlan planSiblingGemv(int64_t rows, int64_t tiles, int64_t chunks, int32_t warps,
+                                                    int32_t multiprocessors) {
+  GemvPlan plan = planGemv(rows, 16 * tiles, chunks, warps < kSiblingWarps ? warps : kSiblingWarps, multiprocessors);
+  if (plan.columnTiles == 1)
+    plan.rowTiles = 1;
+  plan.slices = plan.slices < kSiblingSlices ? plan.slices : kSiblingSlices;
+  return plan;
+}
+
+/// planGemv for a gate and an up layer: every block has a tile of each, hence as many registers and as much work as two
+/// blocks with one tile.
+HONE_HOST_DEVICE constexpr GemvPlan planGatedGemv(int64_t rows, int64_t outputs, int64_t chunks, int32_t warps,
+                                                  int32_t multiprocessors) {
+  GemvPlan plan = planGemv(rows, 32 * divideUp(outputs, 16), chunks, warps, multiprocessors);
+  plan.rowTiles = 2;
+  plan.blocks = divideUp(outputs, 16);
+  plan.slices = plan.slices < mostSlices(2) ? plan.slices : mostSlices(2);
+  while (plan.slices > 2 && plan.blocks * plan.slices * 2 > int64_t{warps} * multiprocessors)
+    plan.slices /= 2;
+  return plan;
+}
+
 /// Bytes of shared memory for the partial sums of a block's warps.
 HONE_HOST_DEVICE constexpr int64_t gemvSharedBytes(const GemvPlan &plan) {
   return int64_t{4} * plan.slices * plan.rowTiles * 16 * plan.columnTiles * 8;
@@ -80,6 +111,16 @@ HONE_HOST_DEVICE constexpr GemvFmaPlan planGemvFma(int64_t rows, int64_t outputs
     plan.slices *= 2;
   }
   plan.blocks = divideUp(outputs, int64_t{kGemvFmaOutputs} * plan.groups);
+  return plan;
+}
+
+/// The same for a gate and an up layer: a half of a block's groups are those of each.
+HONE_HOST_DEVICE constexpr GemvFmaPlan planGatedGemvFma(int64_t rows, int64_t outputs, int64_t inputs,
+                                                        int32_t multiprocessors) {
+  GemvFmaPlan plan = planGemvFma(rows, 2 * outputs, inputs, multiprocessors);
+  if (plan.groups == 1)
+    plan.groups = 2, plan.slices /= 2;
+  plan.blocks = divideUp(outputs, int64_t{kGemvFmaOutputs} * plan.groups / 2);
   return plan;
 }
 

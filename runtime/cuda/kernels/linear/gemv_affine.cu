@@ -9,3 +9,8 @@ HONE_GEMV_TILES(gemv_affine8, AffineWeight<8>, false)
 HONE_GEMV_TILES(gemv_affine8_split, AffineWeight<8>, true)
 HONE_GEMV_TILES(gemv_affine4, AffineWeight<4>, false)
 HONE_GEMV_TILES(gemv_affine4_split, AffineWeight<4>, true)
+
+HONE_GEMV_LAYERS(gemv_affine8, AffineWeight<8>, false)
+HONE_GEMV_LAYERS(gemv_affine8_split, AffineWeight<8>, true)
+HONE_GEMV_LAYERS(gemv_affine4, AffineWeight<4>, false)
+HONE_GEMV_LAYERS(gemv_affine4_split, AffineWeight<4>, true)

@@ -9,3 +9,8 @@ HONE_GEMV_TILES(gemv_affine3, AffineWeight<3>, false)
 HONE_GEMV_TILES(gemv_affine3_split, AffineWeight<3>, true)
 HONE_GEMV_TILES(gemv_affine2, AffineWeight<2>, false)
 HONE_GEMV_TILES(gemv_affine2_split, AffineWeight<2>, true)
+
+HONE_GEMV_LAYERS(gemv_affine3, AffineWeight<3>, false)
+HONE_GEMV_LAYERS(gemv_affine3_split, AffineWeight<3>, true)
+HONE_GEMV_LAYERS(gemv_affine2, AffineWeight<2>, false)
+HONE_GEMV_LAYERS(gemv_affine2_split, AffineWeight<2>, true)

@@ -26,22 +26,22 @@ void setQuantizedWeight(LinearArguments &args, const hone_tensor &codes, const h
 
 namespace {
 
-template <typename Layout> using Linear = kernels::Call<kernels::Linear, Layout>;
-
-/// What does not depend on how the weight is stored.
-template <typename Layout> LinearArguments argumentsOf(const Linear<Layout> &linear) {
-  const auto &o = linear.operands;
+/// act(x · Wᵀ + bias) without the weight.
+LinearArguments argumentsOf(const hone_tensor &x, const hone_tensor &bias, const hone_tensor &y, int64_t activation) {
   LinearArguments args = {};
-  args.x = rowsOf(o.x);
-  args.rows = countRows(o.x);
-  args.inputs = o.x.sizes[o.x.rank - 1];
-  args.outputs = o.y.sizes[o.y.rank - 1];
-  args.bias = rowsOf(o.bias);
-  args.factor = rowsOf(o.factor);
-  args.residual = rowsOf(o.residual);
-  args.y = rowsOf(o.y);
-  args.activation = static_cast<int32_t>(linear.ints.activation);
+  args.x = rowsOf(x);
+  args.rows = countRows(x);
+  args.inputs = x.sizes[x.rank - 1];
+  args.outputs = y.sizes[y.rank - 1];
+  args.bias = rowsOf(bias);
+  args.y = rowsOf(y);
+  args.activation = static_cast<int32_t>(activation);
   return args;
+}
+
+void setRows(LinearArguments &args, const RowView &rows) {
+  args.weight = rows.data;
+  args.weightStride = rows.strides[2] * bytesOf(rows.dtype);
 }
 
 /// The indices of a 2:4 weight: the plane of #hone.nm.
@@ -50,50 +50,129 @@ void setIndices(LinearArguments &args, const hone_tensor &indices) {
   args.indexStride = indices.strides[0];
 }
 
-void enqueue(hone_call *call, Format format, const LinearArguments &args) {
-  if (args.rows == 0 || args.outputs == 0)
-    return;
-  (args.rows <= kMaxGemvRows ? runGemv : runGemm)(kernelDevice(call), format, args);
-}
-
-void run(hone_call *call, const Linear<kernels::Dense> &linear, Format format) {
-  LinearArguments args = argumentsOf(linear);
-  RowView rows = rowsOf(*linear.operands.weight);
-  args.weight = static_cast<const char *>(linear.operands.weight->data);
-  int64_t bytes = bytesOf(rows.dtype);
-  bool isCopied = rows.data && args.rows > 0 && (!rows.isVector || rows.count * bytes % 16 != 0);
-  if (isCopied) {
-    rows = copyRows(kernelDevice(call), rows, args.outputs, rows.dtype);
-    args.weight = rows.data;
+/// The weight of a layer as it lies there.
+template <typename Layout>
+void setWeight(LinearArguments &args, const hone_tensor *weight, const typename Layout::Ints &ints) {
+  const auto &planes = kernels::planesOf<Layout>(weight);
+  if constexpr (requires { planes.elements; }) {
+    setRows(args, rowsOf(planes.elements));
+  } else if constexpr (requires { planes.values; }) {
+    args.weight = static_cast<const char *>(planes.values.data);
+    args.weightStride = planes.values.strides[0] * bytesOf(planes.values.dtype);
+  } else {
+    setQuantizedWeight(args, planes.codes, planes.scales, planes.zeros, ints.group, ints.isSigned != 0);
   }
-  args.weightStride = rows.strides[2] * bytes;
-  enqueue(call, format, args);
-  if (isCopied)
-    kernelDevice(call).release(rows.data);
-}
-
-void run(hone_call *call, const Linear<kernels::Sparse> &linear, Format format) {
-  const auto &planes = kernels::planesOf<kernels::Sparse>(linear.operands.weight);
-  LinearArguments args = argumentsOf(linear);
-  args.weight = static_cast<const char *>(planes.values.data);
-  args.weightStride = planes.values.strides[0] * bytesOf(planes.values.dtype);
-  setIndices(args, planes.indices);
-  enqueue(call, format, args);
-}
-
-/// Of quantized values, with outliers, of 2:4 weights or neither.
-template <typename Layout> void run(hone_call *call, const Linear<Layout> &linear, Format format) {
-  const auto &planes = kernels::planesOf<Layout>(linear.operands.weight);
-  LinearArguments args = argumentsOf(linear);
-  setQuantizedWeight(args, planes.codes, planes.scales, planes.zeros, linear.formatInts.group,
-                     linear.formatInts.isSigned != 0);
   if constexpr (kernels::kHasOutliers<Layout>)
     args.outliers = {static_cast<const int32_t *>(planes.starts.data),
                      static_cast<const uint16_t *>(planes.columns.data),
                      static_cast<const uint16_t *>(planes.outliers.data)};
   if constexpr (requires { planes.indices; })
     setIndices(args, planes.indices);
-  enqueue(call, format, args);
+}
+
+/// Whether kernels read a weight where it lies: rows of floats only if they are aligned multiples of 16 bytes.
+template <typename Layout> bool isReadable(const hone_tensor *weight) {
+  if constexpr (requires(typename Layout::Planes planes) { planes.elements; }) {
+    RowView rows = rowsOf(*weight);
+    return !rows.data || (rows.isVector && rows.count * bytesOf(rows.dtype) % 16 == 0);
+  }
+  return true;
+}
+
+/// Enqueues a layer, by a copy of its weight where kernels do not read that.
+template <typename Layout>
+void enqueue(KernelDevice &device, Format format, LinearArguments args, const hone_tensor *weight,
+             const typename Layout::Ints &ints) {
+  if (args.rows == 0 || args.outputs == 0)
+    return;
+  setWeight<Layout>(args, weight, ints);
+  RowView copy = {};
+  if (!isReadable<Layout>(weight)) {
+    copy = copyRows(device, rowsOf(*weight), args.outputs, weight->dtype);
+    setRows(args, copy);
+  }
+  (args.rows <= kMaxGemvRows ? runGemv : runGemm)(device, format, args);
+  if (copy.data)
+    device.release(copy.data);
+}
+
+template <typename Layout>
+void run(hone_call *call, const kernels::Call<kernels::Linear, Layout> &linear, Format format) {
+  const auto &o = linear.operands;
+  LinearArguments args = argumentsOf(o.x, o.bias, o.y, linear.ints.activation);
+  args.factor = rowsOf(o.factor);
+  args.residual = rowsOf(o.residual);
+  enqueue<Layout>(kernelDevice(call), format, args, o.weight, linear.formatInts);
+}
+
+/// Layers of one x, and their weights.
+struct LayersOfCall {
+  LinearLayers args = {};
+  const hone_tensor *weights[LinearLayers::kMost] = {};
+  int32_t count = 0;
+
+  void add(const LinearArguments &layer, const hone_tensor *weight) {
+    args.layers[count] = layer;
+    weights[count++] = weight;
+  }
+};
+
+/// Enqueues layers as one launch where that can be.
+template <typename Layout>
+bool enqueueTogether(KernelDevice &device, Format format, const LayersOfCall &layers, const typename Layout::Ints &ints,
+                     bool isGated) {
+  if (layers.args.layers[0].rows > kMaxGemvRows)
+    return false;
+  LinearLayers args = layers.args;
+  for (int32_t i = 0; i < layers.count; ++i) {
+    if (!isReadable<Layout>(layers.weights[i]))
+      return false;
+    setWeight<Layout>(args.layers[i], layers.weights[i], ints);
+  }
+  return runGemvOfLayers(device, format, args, layers.count, isGated);
+}
+
+template <typename Layout>
+void run(hone_call *call, const kernels::Call<kernels::SiblingLinear, Layout> &siblings, Format format) {
+  const auto &o = siblings.operands;
+  LayersOfCall layers;
+  auto add = [&](const hone_tensor *weight, const hone_tensor &bias, const hone_tensor &y) {
+    if (!isAbsent(y))
+      layers.add(argumentsOf(o.x, bias, y, 0), weight);
+  };
+  add(o.first, o.firstBias, o.firstY);
+  add(o.second, o.secondBias, o.secondY);
+  add(o.third, o.thirdBias, o.thirdY);
+  KernelDevice &device = kernelDevice(call);
+  if (layers.count > 1 && enqueueTogether<Layout>(device, format, layers, siblings.formatInts, /*isGated=*/false))
+    return;
+  for (int32_t i = 0; i < layers.count; ++i)
+    enqueue<Layout>(device, format, layers.args.layers[i], layers.weights[i], siblings.formatInts);
+}
+
+/// Dense rows of f32 that the caller releases.
+RowView acquireRows(KernelDevice &device, int64_t rows, int64_t count) {
+  int64_t stride = (count + 3) / 4 * 4; // of 16 bytes
+  auto *data = static_cast<char *>(device.acquire(static_cast<uint64_t>(4 * rows * stride)));
+  return {data, HONE_F32, /*isVector=*/1, count, /*inner=*/1, {1, rows}, {0, 0, stride}};
+}
+
+template <typename Layout>
+void run(hone_call *call, const kernels::Call<kernels::GatedLinear, Layout> &gated, Format format) {
+  const auto &o = gated.operands;
+  if (isAbsent(o.y))
+    return;
+  LayersOfCall layers;
+  layers.add(argumentsOf(o.x, o.gateBias, o.y, gated.ints.activation), o.gate);
+  layers.add(argumentsOf(o.x, o.upBias, o.y, 0), o.up);
+  KernelDevice &device = kernelDevice(call);
+  if (enqueueTogether<Layout>(device, format, layers, gated.formatInts, /*isGated=*/true))
+    return;
+  LinearArguments gate = layers.args.layers[0], up = layers.args.layers[1];
+  gate.y = up.factor = acquireRows(device, gate.rows, gate.outputs);
+  enqueue<Layout>(device, format, gate, o.gate, gated.formatInts);
+  enqueue<Layout>(device, format, up, o.up, gated.formatInts);
+  device.release(gate.y.data);
 }
 
 } // namespace

@@ -59,6 +59,11 @@ constexpr bool isWide(Format format, const LinearArguments &args) {
 void runGemv(KernelDevice &device, Format format, LinearArguments layer);
 void runGemm(KernelDevice &device, Format format, LinearArguments layer);
 
+/// Enqueues sibling layers, or a gate and an up layer, of up to kMaxGemvRows rows as one launch, for which it completes
+/// the arguments. Layers after `count` are zero. False, and nothing enqueued, where they have to be computed one by one:
+/// their weights have different strides, or the blocks would divide the inputs (planGemvSplitK).
+bool runGemvOfLayers(KernelDevice &device, Format format, LinearLayers &layers, int32_t count, bool isGated);
+
 } // namespace hone::cuda
 
 #endif // HONE_RUNTIME_CUDA_KERNELS_LINEAR_LINEAR_FORMAT_H

@@ -34,9 +34,6 @@ struct StreamLayout {
   HONE_HOST_DEVICE constexpr int32_t bytes(int32_t depth) const { return ringAt() + slices * depth * 1024; }
 };
 
-/// The names of the kernels of a format and type of x: by `depth`, and without x in shared memory.
-#define HONE_STREAM_NAMES(name) name "_12", name "_6", name "_3", name "_3_global"
-
 struct StreamPlan {
   int32_t slices, depth; // depth: chunks in the ring of a warp
   bool holdsX;
@@ -66,6 +63,15 @@ HONE_HOST_DEVICE constexpr StreamPlan planStream(int64_t rows, int32_t tiles, in
   plan.blocks = static_cast<int32_t>(divideUp(tiles, rounds));
   return plan;
 }
+
+enum class Format;
+class KernelDevice;
+
+/// Whether layers like this one run as persistent GEMV.
+bool fitsStream(Format format, const LinearArguments &layer);
+
+/// Enqueues `count` layers of one x, of rows that `inputTypeOf` names, of which all but the launch plan is set.
+void runStream(KernelDevice &device, Format format, StreamArguments &args, int32_t count);
 
 } // namespace hone::cuda
 
