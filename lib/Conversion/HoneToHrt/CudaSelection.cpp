@@ -89,6 +89,14 @@ std::string getFormat(Value weight) {
   return rows ? getFloatName(rows).str() : "";
 }
 
+bool areReadTogether(ArrayRef<Value> weights) {
+  std::string format = getFormat(weights.front());
+  return !format.empty() && llvm::all_of(weights, [&](Value weight) {
+    bool hasOutliers = isa_and_nonnull<DenseSparseAttr>(cast<RankedTensorType>(weight.getType()).getEncoding());
+    return !hasOutliers && getFormat(weight) == format && getLevels(weight) == getLevels(weights.front());
+  });
+}
+
 bool roundsActivations(Value weight) { return isRounding(getLevels(weight)); }
 
 /// The kernel that multiplies with a weight; empty where none does.
@@ -177,6 +185,29 @@ static bool areRead(ArrayRef<Value> weights) {
   return llvm::none_of(weights, [](Value weight) { return getProduct(weight).empty(); });
 }
 
+/// act(x · gateᵀ + bias) · (x · upᵀ + bias) as one call, or the gate as the factor of up.
+static Value createGated(OpBuilder &b, GatedMlpOp mlp, Value call) {
+  Location loc = mlp.getLoc();
+  int64_t activation = getNumber(mlp.getActivation());
+  if (!areReadTogether({mlp.getGate(), mlp.getUp()})) {
+    Value gate = createProduct(b, loc, call,
+                               selectProduct(b, loc, mlp.getX(), mlp.getGate(), mlp.getGateBias(), {}, activation));
+    return createProduct(b, loc, call, selectProduct(b, loc, mlp.getX(), mlp.getUp(), mlp.getUpBias(), gate));
+  }
+  ImplicitLocOpBuilder builder(loc, b);
+  Value x = roundsActivations(mlp.getUp()) ? roundActivations(builder, mlp.getX(), mlp.getUp()) : mlp.getX();
+  KernelCall kernel{"cuda.gated_linear." + getFormat(mlp.getUp()),
+                    {{"x", x},
+                     {"gate", mlp.getGate()},
+                     {"gateBias", mlp.getGateBias()},
+                     {"up", mlp.getUp()},
+                     {"upBias", mlp.getUpBias()}},
+                    {{"activation", activation}},
+                    {}};
+  addFormatIntegers(kernel, getLevels(mlp.getUp()));
+  return createKernel(b, loc, call, kernel, createRows(b, loc, x, mlp.getUp()));
+}
+
 /// A feed-forward block as calls of products, each with what follows it, or null.
 static Value createMlp(OpBuilder &b, Operation *op, Value call) {
   Location loc = op->getLoc();
@@ -191,9 +222,7 @@ static Value createMlp(OpBuilder &b, Operation *op, Value call) {
   if (!mlp || !areRead({mlp.getGate(), mlp.getUp(), mlp.getDown()}) ||
       !arePlainFloats({mlp.getX(), mlp.getGateBias(), mlp.getUpBias(), mlp.getDownBias()}))
     return {};
-  Value gate =
-      create(selectProduct(b, loc, mlp.getX(), mlp.getGate(), mlp.getGateBias(), {}, getNumber(mlp.getActivation())));
-  Value hidden = create(selectProduct(b, loc, mlp.getX(), mlp.getUp(), mlp.getUpBias(), gate));
+  Value hidden = createGated(b, mlp, call);
   return create(selectProduct(b, loc, hidden, mlp.getDown(), mlp.getDownBias()));
 }
 
@@ -209,7 +238,8 @@ static SmallVector<Value> createCalls(OpBuilder &b, Operation *op, Value call) {
 
 int64_t selectCudaKernels(func::FuncOp entry) {
   int64_t appends = selectCudaAppends(entry);
-  return appends + replaceByKernels(entry, createCalls);
+  int64_t siblings = selectCudaSiblings(entry);
+  return appends + siblings + replaceByKernels(entry, createCalls);
 }
 
 } // namespace hone

@@ -19,6 +19,10 @@ std::string getFormat(mlir::Value weight);
 /// The encoding of a weight whose levels kernels read where they lie, or null.
 AffineAttr getLevels(mlir::Value weight);
 
+/// Whether kernels that multiply by several weights read these: numbers of one type, or levels of one encoding. Those of outliers and 2:4
+/// weights stay single: their tiles have planes of their own.
+bool areReadTogether(llvm::ArrayRef<mlir::Value> weights);
+
 /// Whether a product with such a weight rounds activations by what it means. Kernels leave them as they are.
 bool roundsActivations(mlir::Value weight);
 

@@ -161,8 +161,7 @@ Value createProduct(OpBuilder &b, Location loc, Value call, const KernelCall &ke
   return createKernel(b, loc, call, kernel, createRows(b, loc, x, weight));
 }
 
-/// Memory for each result of `op`; fails where it does not say their sizes.
-static FailureOr<SmallVector<Value>> createDestinations(OpBuilder &b, Operation *op) {
+FailureOr<SmallVector<Value>> createDestinations(OpBuilder &b, Operation *op) {
   auto reify = dyn_cast<ReifyRankedShapedTypeOpInterface>(op);
   ReifiedRankedShapedTypeDims shapes;
   if (!reify || failed(reify.reifyResultShapes(b, shapes)))
@@ -205,6 +204,15 @@ SmallVector<Value> createAttention(OpBuilder &b, AttentionOp op, Value call, con
   return results;
 }
 
+void replaceByResults(Operation *op, ValueRange results) {
+  OpBuilder b(op);
+  for (auto [result, replaced] : llvm::zip_equal(results, op->getResults())) {
+    bool isSame = result.getType() == replaced.getType();
+    replaced.replaceAllUsesWith(isSame ? result : tensor::CastOp::create(b, op->getLoc(), replaced.getType(), result));
+  }
+  op->erase();
+}
+
 int64_t replaceByKernels(func::FuncOp entry, CallBuilder build) {
   int64_t count = 0;
   Value call = entry.getArgument(0);
@@ -215,12 +223,7 @@ int64_t replaceByKernels(func::FuncOp entry, CallBuilder build) {
     SmallVector<Value> results = build(b, op, call);
     if (results.empty())
       return;
-    for (auto [result, replaced] : llvm::zip_equal(results, op->getResults())) {
-      if (result.getType() != replaced.getType())
-        result = tensor::CastOp::create(b, op->getLoc(), replaced.getType(), result);
-      replaced.replaceAllUsesWith(result);
-    }
-    op->erase();
+    replaceByResults(op, results);
     ++count;
   });
   return count;

@@ -23,6 +23,10 @@ int64_t selectCudaKernels(mlir::func::FuncOp entry);
 /// returns how many attentions there were. What is left is for selectCudaKernels.
 int64_t selectCudaAppends(mlir::func::FuncOp entry);
 
+/// Turns linear layers that read the same values into one hrt.kernel of CUDA for two or three of them; returns how many layers there
+/// were. What is left is for selectCudaKernels.
+int64_t selectCudaSiblings(mlir::func::FuncOp entry);
+
 /// Whether `op` has a kernel of the CPU.
 bool hasKernel(AttentionOp op);
 
@@ -65,6 +69,12 @@ mlir::Value createRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, ml
 
 /// A call of a kernel that multiplies rows, `x`, with a `weight`.
 mlir::Value createProduct(mlir::OpBuilder &b, mlir::Location loc, mlir::Value call, const KernelCall &kernel);
+
+/// Memory for each result of `op`; fails where it does not say their sizes.
+mlir::FailureOr<llvm::SmallVector<mlir::Value>> createDestinations(mlir::OpBuilder &b, mlir::Operation *op);
+
+/// Replaces `op` by values for its results, which may have other sizes in their types.
+void replaceByResults(mlir::Operation *op, mlir::ValueRange results);
 
 /// A call of a kernel of attention for the results of `op`; none where there is no kernel.
 llvm::SmallVector<mlir::Value> createAttention(mlir::OpBuilder &b, AttentionOp op, mlir::Value call,
