@@ -83,8 +83,10 @@ void printManifest(const io::Manifest &manifest) {
     printLimits(entry);
   }
   printLine("kernels: ", joined(manifest.kernels));
-  bool hasLayers =
-      std::ranges::any_of(manifest.kernels, [](const std::string &name) { return name.starts_with("cuda.linear."); });
+  bool hasLayers = std::ranges::any_of(manifest.kernels, [](const std::string &name) {
+    return name.starts_with("cuda.linear.") || name.starts_with("cuda.gated_linear.") ||
+           name.starts_with("cuda.sibling_linear.");
+  });
   if (hasLayers)
     printLine("library: cublasLtMatmul for large-M layers (GEMM), where the loader finds cuBLASLt");
 }
