@@ -15,7 +15,8 @@ namespace {
 #define HONE_STREAM_NAMES(name) {name "_12", name "_6", name "_3", name "_3_global"}
 
 const char *streamFunction(Format format, bool isSplit, const StreamPlan &plan) {
-  static constexpr const char *names[3][4] = {HONE_STREAM_NAMES("gemv_stream_f16"), HONE_STREAM_NAMES("gemv_stream_bf16"),
+  static constexpr const char *names[3][4] = {HONE_STREAM_NAMES("gemv_stream_f16"),
+                                              HONE_STREAM_NAMES("gemv_stream_bf16"),
                                               HONE_STREAM_NAMES("gemv_stream_bf16_split")};
   int32_t variant = !plan.holdsX ? 3 : plan.depth == 3 ? 2 : plan.depth == 6 ? 1 : 0;
   return names[format == Format::F16 ? 0 : isSplit ? 2 : 1][variant];
