@@ -127,7 +127,7 @@ private:
     if (format.starts_with("outliers."))
       addOutliers(device, outputs, inputs);
     add(device, {outputs, stored * (format.back() - '0') / 8}, HONE_U8, 1);
-    add(device, {outputs, inputs / 128}, HONE_F16, 2);
+    add(device, {outputs, (inputs + 127) / 128}, HONE_F16, 2);
     planes.push_back(kAbsent); // zero points
   }
 
