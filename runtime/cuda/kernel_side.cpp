@@ -30,6 +30,15 @@ public:
     return isEnqueued;
   }
 
+  hone::cuda::StateLength stateLength() override {
+    hone::cuda::StateLength length;
+    runOrLeave(call, [&]() -> absl::Status {
+      HONE_ASSIGN_OR_RETURN(length, queue().stateLength());
+      return absl::OkStatus();
+    });
+    return length;
+  }
+
   void *acquire(uint64_t bytes) override {
     void *memory = nullptr;
     runOrLeave(call, [&]() -> absl::Status {

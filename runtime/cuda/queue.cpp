@@ -53,7 +53,7 @@ const char *stridedCopyName(int width) {
 
 Queue::Queue(std::shared_ptr<const LoadedImage> image, std::shared_ptr<Stream> stream)
     : image(std::move(image)), stream(stream), state(*this, stream), staging(stream, kChunk), arena(stream),
-      sampler(stream) {}
+      lengthOnDevice(stream), sampler(stream) {}
 
 absl::StatusOr<std::unique_ptr<Queue>> Queue::create(std::shared_ptr<const LoadedImage> image, GpuRanks *ranks) {
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<Stream> stream, Stream::create(image->context(), ranks));
@@ -87,7 +87,7 @@ absl::Status Queue::checkUsable() const {
       "cannot go on after the fault of a kernel: this process cannot use the GPU any more; begin another one");
 }
 
-absl::Status Queue::begin(std::span<const hone_tensor> tensors, LaunchReceiver launchReceiver) {
+absl::Status Queue::begin(std::span<const hone_tensor> tensors, int64_t stateLength, LaunchReceiver launchReceiver) {
   HONE_RETURN_IF_ERROR(checkUsable());
   scope.emplace(context());
   receiver = std::move(launchReceiver);
@@ -97,10 +97,21 @@ absl::Status Queue::begin(std::span<const hone_tensor> tensors, LaunchReceiver l
   if (!receiver && sizes == latestSizes) // a decode step, which will enqueue what the one before did
     stream->collect();
   latestSizes = std::move(sizes);
+  length = stateLength;
+  isLengthOnDevice = false;
   isGiven.clear();
   results.clear();
   sampled = nullptr;
   return absl::OkStatus();
+}
+
+absl::StatusOr<hone::cuda::StateLength> Queue::stateLength() {
+  if (!isLengthOnDevice) {
+    HONE_RETURN_IF_ERROR(explain(lengthOnDevice.reserve(sizeof length, "the length of the state")));
+    HONE_RETURN_IF_ERROR(explain(staging.upload(lengthOnDevice.address(), &length, sizeof length)));
+    isLengthOnDevice = true;
+  }
+  return hone::cuda::StateLength{length, static_cast<const int64_t *>(lengthOnDevice.data())};
 }
 
 absl::Status Queue::end() {

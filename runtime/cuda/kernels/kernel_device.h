@@ -47,6 +47,14 @@ struct DeviceLimits {
   int32_t sharedBytes;     // limit of a block
 };
 
+/// How many positions the state had when the call began, here and in the device's memory. Arguments that grow with the state
+/// are passed less that number, which the kernel adds: then a step of decoding launches what the one before did, and its
+/// graph needs no change.
+struct StateLength {
+  int64_t here = 0;
+  const int64_t *onDevice = nullptr;
+};
+
 /// The device of one call. Everything is enqueued on the call's stream, in order. Members that fail end the call as
 /// hone_rt_fail does, so that nothing with a destructor may live across them.
 class KernelDevice {
@@ -60,6 +68,8 @@ public:
   /// Enqueues a product of the machine's BLAS library. False, and nothing enqueued, where there is no library or it
   /// does not support this product.
   virtual bool multiply(const MatrixProduct &product) = 0;
+
+  virtual StateLength stateLength() = 0;
 
   /// Device memory for what is enqueued until `release`, aligned to 256 bytes, uninitialised.
   virtual void *acquire(uint64_t bytes) = 0;

@@ -159,6 +159,16 @@ cuda::TensorMap TestDevice::makeTensorMap(const cuda::TensorBox &box) {
   return map;
 }
 
+cuda::StateLength TestDevice::stateLength() {
+  if (!length) {
+    std::vector<uint8_t> bytes(sizeof(int64_t));
+    bytes[0] = kStateLength;
+    length = upload(bytes);
+    --acquired; // lives as long as this
+  }
+  return {kStateLength, static_cast<const int64_t *>(length)};
+}
+
 void *TestDevice::acquire(uint64_t bytes) {
   uint64_t memory = 0;
   check(driver.cuMemAllocAsync(&memory, bytes, nullptr), "cuMemAllocAsync");

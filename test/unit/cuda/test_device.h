@@ -34,6 +34,8 @@ public:
   bool isConstant(const void *memory) const override;
   /// By cuBLASLt, where `useLibrary` says so.
   bool multiply(const cuda::MatrixProduct &product) override;
+  /// That of a session with `kStateLength` positions.
+  cuda::StateLength stateLength() override;
   void *acquire(uint64_t bytes) override;
   void release(void *memory) override;
   cuda::TensorMap makeTensorMap(const cuda::TensorBox &box) override;
@@ -69,6 +71,8 @@ public:
   void *upload(const std::vector<uint8_t> &bytes);
   void download(void *memory, std::vector<uint8_t> &bytes);
 
+  static constexpr int64_t kStateLength = 5;
+
 private:
   void beginMeasurement();
   double endMeasurement();
@@ -83,6 +87,7 @@ private:
   cuda::DeviceLimits deviceLimits = {};
   std::map<const void *, void *> modules; // by their images
   int64_t acquired = 0, products = 0;
+  void *length = nullptr; // of the state
   std::unique_ptr<rt::cuda::Products> library;
   bool isLibraryUsed = false;
   std::map<const char *, size_t> uploaded; // bytes, by address

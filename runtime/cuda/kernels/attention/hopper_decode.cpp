@@ -26,7 +26,10 @@ void runHopperDecode(KernelDevice &device, const AttentionArguments &args) {
   const char *name = isHalf    ? (isWide ? "hopper_decode_f16_128" : "hopper_decode_f16_64")
                      : isSplit ? (isWide ? "hopper_decode_split_128" : "hopper_decode_split_64")
                                : (isWide ? "hopper_decode_bf16_128" : "hopper_decode_bf16_64");
-  AttentionArguments own = args;
+  StateLength length = device.stateLength();
+  DecodeArguments own = {args, length.onDevice};
+  own.attention.visibility.keys -= length.here;
+  own.attention.keys = own.attention.splitKeys = 0; // not read
   void *pointers[] = {&own};
   device.launch({kHopperDecodeFatbin, name},
                 {{kDecodeBlocks, static_cast<uint32_t>(args.sequences * args.kvHeads), 1},

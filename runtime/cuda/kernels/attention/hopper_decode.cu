@@ -21,13 +21,16 @@ namespace hone::cuda {
 /// Split: queries are of more bits than the cache, and split into hi and lo terms of bf16, and so are probabilities.
 template <bool IsHalf, bool Split, int Size> class Decode {
 public:
-  __device__ Decode(const AttentionArguments &args, char *shared)
-      : args(args), shared(shared), warp(threadIdx.x / 32), lane(threadIdx.x % 32), rows(args.headsPerKvHead),
-        sequence(blockIdx.y / static_cast<uint32_t>(args.kvHeads)), kvHead(blockIdx.y - sequence * args.kvHeads),
+  __device__ Decode(const DecodeArguments &all, char *shared)
+      : args(all.attention), stateLength(all.stateLength), shared(shared), warp(threadIdx.x / 32),
+        lane(threadIdx.x % 32), rows(args.headsPerKvHead), sequence(blockIdx.y / static_cast<uint32_t>(args.kvHeads)),
+        kvHead(blockIdx.y - sequence * args.kvHeads),
         tiles(sharedAddress(shared) + decodeQueryBytes(Size) + warp * kDecodeStages * kStageBytes) {}
 
   __device__ void run() {
-    KeyInterval keys = kernels::intervalOf(args.visibility, sequence, 0);
+    kernels::Visibility visibility = args.visibility;
+    visibility.keys += *stateLength;
+    KeyInterval keys = kernels::intervalOf(visibility, sequence, 0);
     begin = static_cast<int32_t>(keys.begin), end = static_cast<int32_t>(keys.end);
     int32_t key = begin / kDecodeKeys * kDecodeKeys + kDecodeKeys * (kDecodeWarps * blockIdx.x + warp), ahead = key;
 #pragma unroll 1
@@ -283,6 +286,7 @@ private:
   }
 
   const AttentionArguments &args;
+  const int64_t *const stateLength;
   char *const shared;
   const int warp, lane, rows;
   const int64_t sequence, kvHead;
@@ -296,7 +300,7 @@ private:
 #define HONE_DECODE(name, isHalf, split, size)                                                                         \
   extern "C" __global__ void __launch_bounds__(32 * hone::cuda::kDecodeWarps)                                          \
       __cluster_dims__(hone::cuda::kDecodeBlocks, 1, 1)                                                                \
-          name(const __grid_constant__ hone::cuda::AttentionArguments args) {                                          \
+          name(const __grid_constant__ hone::cuda::DecodeArguments args) {                                             \
     extern __shared__ __align__(128) char decodeShared[];                                                              \
     hone::cuda::enterInOrder();                                                                                        \
     hone::cuda::Decode<isHalf, split, size>(args, decodeShared).run();                                                 \

@@ -25,6 +25,12 @@ HONE_HOST_DEVICE constexpr int32_t decodeSharedBytes(int32_t size) {
 static_assert((kDecodeWarps + 1) * kDecodeRows * (128 + 2) * 4 <= decodeSharedBytes(128));
 static_assert((kDecodeWarps + 1) * kDecodeRows * (64 + 2) * 4 <= decodeSharedBytes(64));
 
+/// `attention` has as many keys less as the state had positions when the call began.
+struct DecodeArguments {
+  AttentionArguments attention;
+  const int64_t *stateLength;
+};
+
 /// Whether the clusters of so many heads are better than split-KV, which fills the device and pays for a merge: over
 /// long caches they are as long as they occupy the SMs.
 HONE_HOST_DEVICE constexpr bool suitsDecodeClusters(int64_t heads, int64_t keys, int32_t multiprocessors) {

@@ -13,7 +13,7 @@ namespace hone::cuda {
 namespace {
 
 RopeRows sideOf(const hone_tensor &from, const hone_tensor &to, const hone_tensor &lags = {}) {
-  RopeRows side = {rowsOf(from), rowsOf(to), 0, from.sizes[1], kernels::viewIntegers<1>(lags), to.strides[2]};
+  RopeRows side = {rowsOf(from), rowsOf(to), 0, from.sizes[1], kernels::viewIntegers<1>(lags), to.strides[2], 0};
   side.rows = side.from.count > 0 ? countRows(from) : 0;
   return side;
 }
@@ -24,6 +24,17 @@ void setTables(RopeArguments &args, const hone_tensor &cosine, const hone_tensor
   args.half = args.cosine.count;
   args.tables = static_cast<int32_t>(cosine.sizes[0]);
   args.interleaved = static_cast<int32_t>(interleaved);
+}
+
+/// Passes where rows of the state go relative to the state's length.
+void makeRelative(KernelDevice &device, RopeArguments &args) {
+  StateLength length = device.stateLength();
+  args.stateLength = length.onDevice;
+  for (RopeRows *side : {&args.key, &args.value}) {
+    side->moved = side->positionStride;
+    if (side->to.data)
+      side->to.data -= length.here * side->moved * bytesOf(side->to.dtype);
+  }
 }
 
 void launchRope(hone_call *call, RopeArguments &args) {
@@ -54,6 +65,7 @@ void run(hone_call *call, const Call<kernels::Append> &append) {
   args.positions = o.key.sizes[2];
   args.key = sideOf(o.key, o.keyRoom, o.lags);
   args.value = sideOf(o.value, o.valueRoom, o.lags);
+  makeRelative(kernelDevice(call), args);
   launchRope(call, args);
 }
 
@@ -65,6 +77,7 @@ void run(hone_call *call, const Call<kernels::RopeAppend> &append) {
   args.key = sideOf(o.key, o.keyRoom, o.lags);
   args.value = sideOf(o.value, o.valueRoom, o.lags);
   setTables(args, o.cos, o.sin, append.ints.interleaved);
+  makeRelative(kernelDevice(call), args);
   launchRope(call, args);
 }
 

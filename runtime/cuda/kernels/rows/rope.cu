@@ -11,8 +11,10 @@
 namespace hone::cuda {
 
 /// Where a row goes to.
-__device__ inline int64_t targetOf(const RopeRows &side, uint32_t row, uint32_t sequence) {
+__device__ inline int64_t targetOf(const RopeArguments &args, const RopeRows &side, uint32_t row, uint32_t sequence) {
   int64_t to = side.to.offset(row);
+  if (side.moved != 0)
+    to += *args.stateLength * side.moved;
   if (side.lags.data)
     to -= kernels::elementOr(side.lags, sequence, 0) * side.positionStride;
   return to;
@@ -24,7 +26,7 @@ __device__ inline void rotate(const RopeArguments &args, const RopeRows &side, u
                               int64_t first) {
   auto positions = static_cast<uint32_t>(args.positions);
   int64_t table = row % positions + (args.tables == 1 ? 0 : sequence * positions);
-  int64_t from = side.from.offset(row), to = targetOf(side, row, sequence);
+  int64_t from = side.from.offset(row), to = targetOf(args, side, row, sequence);
   float cosine[Pairs], sine[Pairs], x[2 * Pairs], y[2 * Pairs];
   loadVector<Pairs>(cosine, args.cosine, args.cosine.offset(table), first);
   loadVector<Pairs>(sine, args.sine, args.sine.offset(table), first);
@@ -51,8 +53,9 @@ __device__ inline void rotate(const RopeArguments &args, const RopeRows &side, u
 
 /// Elements from `first` on.
 template <int Pairs>
-__device__ inline void copyVector(const RopeRows &side, uint32_t row, uint32_t sequence, int64_t first) {
-  int64_t from = side.from.offset(row), to = targetOf(side, row, sequence);
+__device__ inline void copyVector(const RopeArguments &args, const RopeRows &side, uint32_t row, uint32_t sequence,
+                                  int64_t first) {
+  int64_t from = side.from.offset(row), to = targetOf(args, side, row, sequence);
   float x[2 * Pairs];
   if (first + 2 * Pairs <= side.from.count) {
     loadVector<2 * Pairs>(x, side.from, from, first);
@@ -79,7 +82,7 @@ template <int Pairs> __device__ inline void moveAll(const RopeArguments &args) {
   if (blockIdx.y < 2 && part * Pairs < args.half)
     rotate<Pairs>(args, side, row, sequence, part * Pairs);
   else
-    copyVector<Pairs>(side, row, sequence, 2 * Pairs * part);
+    copyVector<Pairs>(args, side, row, sequence, 2 * Pairs * part);
 }
 
 HONE_VECTORIZED_KERNELS(rope, kRopeThreads, RopeArguments, moveAll)

@@ -17,6 +17,7 @@ struct RopeRows {
   int64_t rows, heads;
   kernels::IntegerView<1> lags; // of a sequence
   int64_t positionStride;       // of `to`, in elements
+  int64_t moved;                // elements that `to` lies further for each position of the state when the call began
 };
 
 /// The first `half` pairs of each row of `query` and `key` are rotated; the rest, and all of `value`, is copied. Each
@@ -26,6 +27,7 @@ struct RopeArguments {
   RowView cosine, sine;       // rows are numbered by sequence and position
   int64_t positions, half;
   int32_t interleaved, tables; // tables: sequences that cos and sin have, 1 or as many as the rows
+  const int64_t *stateLength;  // null where no rows go to the state
 };
 
 /// The rows of a block.
