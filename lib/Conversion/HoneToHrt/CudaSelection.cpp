@@ -9,6 +9,7 @@
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
 #include "hone/Transforms/RoundActivations.h"
+#include "hone/kernels/limits.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -18,7 +19,7 @@ using namespace mlir;
 
 namespace hone {
 
-/// Values of a head that the kernel of attention takes at most.
+/// Elements of a head that kernels of attention take at most: of values, and of queries that select blocks.
 static constexpr int64_t kMostHeadValues = 512;
 /// What rows of a weight begin at multiples of.
 static constexpr int64_t kRowBytes = 16;
@@ -172,13 +173,31 @@ static KernelCall select(EmbeddingOp op) {
   return isRows ? kernel : KernelCall();
 }
 
+static KernelCall select(SelectBlocksOp op) {
+  bool isRead =
+      op.getQuery().getType().getDimSize(3) <= kMostHeadValues && arePlainFloats({op.getQuery(), op.getPooled()});
+  return isRead ? selectNamesake(op, "cuda.") : KernelCall();
+}
+
+/// Whether the kernel has room for the keys, where it is linear attention.
+static bool hasRoomForKeys(Operation *op) {
+  auto attention = dyn_cast<LinearAttentionOp>(op);
+  if (!attention)
+    return true;
+  RankedTensorType keys = attention.getKey().getType();
+  return !keys.isDynamicDim(3) && keys.getDimSize(3) <= kernels::kMostLinearAttentionKeys;
+}
+
 static KernelCall select(OpBuilder &b, Operation *op) {
   if (auto embedding = dyn_cast<EmbeddingOp>(op))
     return select(embedding);
   if (auto linear = dyn_cast<LinearOp>(op))
     return selectProduct(b, op->getLoc(), linear.getX(), linear.getWeight(), linear.getBias());
+  if (auto blocks = dyn_cast<SelectBlocksOp>(op))
+    return select(blocks);
   KernelCall namesake = selectNamesake(op, "cuda.");
-  return !namesake.name.empty() && arePlainFloats(op->getOperands()) ? namesake : KernelCall();
+  bool isRead = !namesake.name.empty() && arePlainFloats(op->getOperands()) && hasRoomForKeys(op);
+  return isRead ? namesake : KernelCall();
 }
 
 static bool areRead(ArrayRef<Value> weights) {

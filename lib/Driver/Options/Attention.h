@@ -31,9 +31,7 @@ struct AttentionOptions {
             "before each token; top-blocks, those and the blocks between them that matter most to the token")
         .oneOf({"sinks-window", "top-blocks"})
         .check([this, &target]() -> std::string {
-          if (!isOfBlocks() || (!target.isCuda() && target.ranks == 1))
-            return "";
-          return "expected --target=cpu and --tensor-parallel=1 with --attention=top-blocks";
+          return isOfBlocks() && target.ranks > 1 ? "expected --tensor-parallel=1 with --attention=top-blocks" : "";
         });
     set.add("attention-sinks", pass.sinks, "N", "With --attention, how many keys are the first (default: 64)")
         .needs("--attention", isSparse)

@@ -57,4 +57,8 @@ RowView rowsOf(const hone_tensor &tensor) {
   return view;
 }
 
+MatrixView matricesOf(const hone_tensor &tensor) {
+  return {rowsOf(tensor), isAbsent(tensor) ? 0 : tensor.strides[tensor.rank - 2]};
+}
+
 } // namespace hone::cuda

@@ -37,10 +37,19 @@ private:
   }
 };
 
+/// The matrices of a tensor's last two axes: their rows, and what lies between those of one.
+struct MatrixView {
+  RowView rows;
+  int64_t rowStride; // in elements
+};
+
 HONE_HOST_DEVICE constexpr int32_t bytesOf(int32_t dtype) { return dtype == HONE_F32 ? 4 : 2; }
 
 /// The rows of `tensor`; an absent view where it has no elements. Up to 2^31 rows.
 RowView rowsOf(const hone_tensor &tensor);
+
+/// The same of the matrices of `tensor`, of rank 2 at least.
+MatrixView matricesOf(const hone_tensor &tensor);
 
 /// How many rows a tensor has: the product of its leading sizes.
 int64_t countRows(const hone_tensor &tensor);

@@ -46,6 +46,8 @@ const std::vector<Rule> kRules = {
     {"hopper_decode_.*", {kMma, kLdmatrix, kCpAsync, kLoad16, kShuffle, "ld.shared::cluster"}},
     {"flash_(b?f16|split)_.*", {kMma, kLdmatrix, kCpAsync, kShuffle}},
     {"flash_double_.*", {kMma, kLdmatrix, kLoad16, kShuffle}},
+    {"linear_attention_(delta_)?.*", {kLoad16, kLoad8, kStore16, kShuffle}},
+    {"(score|select)_blocks", {"fma.rn.f32", kShuffle}},
     {"(embedding|rope)_4", {kLoad16, kLoad8, kStore16, kStore8}}, // of f32 and of 16 bits
     {"(rms|layer)_norm_4", {kLoad16, kLoad8, kStore16, kStore8, kShuffle}},
     {"strided_copy_16|move_positions", {kLoad16, kStore16}},

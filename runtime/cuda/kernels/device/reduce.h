@@ -27,6 +27,25 @@ __device__ inline float warpMaximum(float value) {
   return value;
 }
 
+/// Sums each of `Count` values, a power of two, over the lanes whose numbers are equal below `Least`, with Count + log2
+/// shuffles instead of Count · log2. Lane i gets the sum of value i · Count / 32.
+template <int Count, int Least = 1, int Distance = 16, int Size>
+__device__ inline float scatteredSum(float (&values)[Size]) {
+  if constexpr (Count > 1) {
+    bool isUpper = threadIdx.x & Distance;
+#pragma unroll
+    for (int i = 0; i < Count / 2; ++i) {
+      float own = isUpper ? values[i + Count / 2] : values[i], other = isUpper ? values[i] : values[i + Count / 2];
+      values[i] = own + __shfl_xor_sync(~0u, other, Distance);
+    }
+    return scatteredSum<Count / 2, Least, Distance / 2>(values);
+  } else if constexpr (Distance >= Least) {
+    values[0] += __shfl_xor_sync(~0u, values[0], Distance);
+    return scatteredSum<1, Least, Distance / 2>(values);
+  }
+  return values[0];
+}
+
 /// What `reduce` does for a warp, for the block; `neutral` stands for warps that are not there.
 template <typename Reduce>
 __device__ inline float reduceBlock(float value, float neutral, float *shared, Reduce reduce) {

@@ -1,0 +1,37 @@
+// RUN: hone-opt %s --hone-convert-hone-to-hrt=target=cpu --canonicalize --split-input-file | FileCheck %s --enable-var-scope --check-prefixes=CHECK,CPU
+// RUN: hone-opt %s --hone-convert-hone-to-hrt=target=cuda --canonicalize --split-input-file | FileCheck %s --enable-var-scope --check-prefixes=CHECK,CUDA
+
+// CHECK-LABEL: @select
+// CPU: hrt.kernel "hone.select_blocks.f32" %{{.*}} ints [64] floats [1.250000e-01]
+// CUDA: hrt.kernel "cuda.select_blocks.f32" %{{.*}} ints [64] floats [1.250000e-01]
+// CHECK-SAME: outs(%{{.*}} : tensor<?x2x?x16xi64>)
+func.func @select(%q: tensor<?x14x?x64xf32>, %pooled: tensor<?x2x?x1xf32>, %begin: tensor<1x?xi64>, %end: tensor<1x?xi64>)
+    -> tensor<?x2x?x16xi64> {
+  %0 = hone.select_blocks %q, %pooled from %begin to %end size(64) scale(0.125)
+     : (tensor<?x14x?x64xf32>, tensor<?x2x?x1xf32>, tensor<1x?xi64>, tensor<1x?xi64>) -> tensor<?x2x?x16xi64>
+  return %0 : tensor<?x2x?x16xi64>
+}
+
+// -----
+
+// The CPU's kernel reads no 16 bits.
+// CHECK-LABEL: @half
+// CPU-NOT: hrt.kernel
+// CUDA: hrt.kernel "cuda.select_blocks.f32"
+func.func @half(%q: tensor<?x2x?x64xf16>, %pooled: tensor<?x2x?x1xf32>, %begin: tensor<?x?xi64>, %end: tensor<?x?xi64>) -> tensor<?x2x?x3xi64> {
+  %0 = hone.select_blocks %q, %pooled from %begin to %end size(64) scale(0.125)
+     : (tensor<?x2x?x64xf16>, tensor<?x2x?x1xf32>, tensor<?x?xi64>, tensor<?x?xi64>) -> tensor<?x2x?x3xi64>
+  return %0 : tensor<?x2x?x3xi64>
+}
+
+// -----
+
+// Heads of more elements than a GPU's kernel has room for.
+// CHECK-LABEL: @wide
+// CPU: hrt.kernel "hone.select_blocks.f32"
+// CUDA-NOT: hrt.kernel
+func.func @wide(%q: tensor<?x2x?x513xf32>, %pooled: tensor<?x2x?x9xf32>, %begin: tensor<?x?xi64>, %end: tensor<?x?xi64>) -> tensor<?x2x?x3xi64> {
+  %0 = hone.select_blocks %q, %pooled from %begin to %end size(64) scale(0.125)
+     : (tensor<?x2x?x513xf32>, tensor<?x2x?x9xf32>, tensor<?x?xi64>, tensor<?x?xi64>) -> tensor<?x2x?x3xi64>
+  return %0 : tensor<?x2x?x3xi64>
+}
