@@ -78,6 +78,13 @@ hone_tensor randomTensor(TestDevice &device, std::vector<int64_t> sizes, int32_t
 
 const hone_tensor kAbsent = {nullptr, HONE_F32, 1, {0}, {1}};
 
+/// Puts other data into a tensor of as many bytes.
+void fill(TestDevice &device, hone_tensor &tensor, const void *data, size_t bytes) {
+  device.release(tensor.data);
+  const auto *first = static_cast<const uint8_t *>(data);
+  tensor.data = device.upload({first, first + bytes});
+}
+
 /// The planes of a weight of `format`, and their bytes. Quantized values have a scale of f16 for each 128 inputs.
 struct Weight {
   std::vector<hone_tensor> planes;
@@ -103,12 +110,6 @@ struct Weight {
     fill(device, planes[0], starts.data(), starts.size() * 4);
     fill(device, planes[1], columns.data(), columns.size() * 2);
     add(device, {panels * slots, 16}, HONE_F16, 2);
-  }
-
-  static void fill(TestDevice &device, hone_tensor &plane, const void *data, size_t bytes) {
-    device.release(plane.data);
-    const auto *first = static_cast<const uint8_t *>(data);
-    plane.data = device.upload({first, first + bytes});
   }
 
   Weight(TestDevice &device, const std::string &format, int64_t outputs, int64_t inputs) {
@@ -272,6 +273,54 @@ void runAttention(Bench &bench, int64_t queries, int64_t keys) {
     device.release(tensor.data);
 }
 
+/// The gated delta rule with 32 heads of 128 by 128, activations of bf16. Calls of a token alternate between states.
+void runLinearAttention(Bench &bench, int64_t sequences, int64_t tokens) {
+  std::string name = "linear_attention.bf16." + std::to_string(sequences) + "x" + std::to_string(tokens);
+  if (!bench.wants(name))
+    return;
+  TestDevice &device = bench.device;
+  constexpr int64_t kHeads = 32, kSize = 128;
+  auto rows = [&](int64_t size) { return randomTensor(device, {sequences, tokens, kHeads, size}, HONE_BF16, 2); };
+  hone_tensor query = rows(kSize), key = rows(kSize), value = rows(kSize), decay = rows(1), out = rows(kSize),
+              beta = randomTensor(device, {sequences, tokens, kHeads}, HONE_BF16, 2);
+  double stateBytes = 4.0 * sequences * kHeads * kSize * kSize, count = 1.0 * sequences * tokens * kHeads;
+  auto copies = static_cast<size_t>(std::clamp(static_cast<int>(512e6 / bench.shrink / stateBytes), 1, 64));
+  std::vector<hone_tensor> states;
+  for (size_t i = 0; i < copies; ++i)
+    states.push_back(randomTensor(device, {sequences, kHeads, kSize, kSize}, HONE_F32, 4));
+  bench.run(name, 2 * stateBytes + count * (4 * kSize + 2) * 2, 8 * count * kSize * kSize, [&](int i) {
+    const hone_tensor &state = states[static_cast<size_t>(i) % copies];
+    device.call("cuda.linear_attention.f32", {query, key, value, decay, beta, state, out, state}, {}, {0.088388});
+  });
+  states.insert(states.end(), {query, key, value, decay, beta, out});
+  for (const hone_tensor &tensor : states)
+    device.release(tensor.data);
+}
+
+/// 32 query and 8 KV heads of 128 elements, whose queries select 16 of so many blocks of 64 keys.
+void runSelectBlocks(Bench &bench, int64_t queries, int64_t blocks) {
+  std::string name = "select_blocks.bf16." + std::to_string(queries) + "x" + std::to_string(blocks);
+  if (!bench.wants(name))
+    return;
+  TestDevice &device = bench.device;
+  constexpr int64_t kBlockKeys = 64;
+  hone_tensor query = randomTensor(device, {1, 32, queries, 128}, HONE_BF16, 2),
+              pooled = randomTensor(device, {1, 8, (blocks + 1) * kBlockKeys, 2}, HONE_F32, 4),
+              lists = randomTensor(device, {1, 8, queries, 16}, HONE_I64, 8);
+  auto boundOf = [&](int64_t block) {
+    hone_tensor bound = randomTensor(device, {1, queries}, HONE_I64, 8);
+    std::vector<int64_t> values(static_cast<size_t>(queries), block);
+    fill(device, bound, values.data(), values.size() * sizeof(int64_t));
+    return bound;
+  };
+  hone_tensor begin = boundOf(0), end = boundOf(blocks);
+  bench.run(name, 4.0 * 8 * blocks * 128, 2.0 * 32 * queries * blocks * 128, [&](int) {
+    device.call("cuda.select_blocks.f32", {query, pooled, begin, end, lists}, {kBlockKeys}, {0.088388});
+  });
+  for (const hone_tensor &tensor : {query, pooled, lists, begin, end})
+    device.release(tensor.data);
+}
+
 void runNorm(Bench &bench, int64_t rows, int64_t count) {
   std::string name = "rms_norm.bf16." + std::to_string(rows) + "x" + std::to_string(count);
   if (!bench.wants(name))
@@ -338,6 +387,11 @@ void runAll(Bench &bench) {
   runAttention(bench, 1, size(4096));
   runAttention(bench, 1, size(65536));
   runAttention(bench, size(8192), size(8192));
+  runLinearAttention(bench, 1, 1);
+  runLinearAttention(bench, 16, 1);
+  runLinearAttention(bench, 1, size(8192));
+  runSelectBlocks(bench, 1, size(2048));
+  runSelectBlocks(bench, size(4096), size(1024));
   runNorm(bench, 1, size(4096));
   runNorm(bench, size(8192), size(4096));
   runMemory(bench); // again, as clocks change
