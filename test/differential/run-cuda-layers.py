@@ -71,6 +71,7 @@ module {{
   }}
 }}
 """
+SELECTION = ["cuda.pool_keys.f32", "cuda.select_blocks.f32"]
 TOLERANCE = 2e-5  # sums in f32 in other orders
 SPARSE_PATTERNS = [["--attention=sinks-window", "--attention-sinks=10", "--attention-window=100"],
                    ["--attention=top-blocks", "--attention-blocks=3", "--attention-sinks=10", "--attention-window=130"],
@@ -168,7 +169,7 @@ def main():
     sparse = SPARSE.format(heads=HEADS, query_heads=SPARSE_HEADS, size=SPARSE_SIZE)
     cases += [(" ".join(flags),
                lambda flags=flags: check(build, sparse, ["--start-from=rewrite", *flags],
-                                         ["cuda.attention.f32"] + ["cuda.select_blocks.f32"] * flags[0].endswith("top-blocks"),
+                                         ["cuda.attention.f32"] + SELECTION * flags[0].endswith("top-blocks"),
                                          sparse_inputs, [421, 1, 1, 1, 1, 9]))
               for flags in SPARSE_PATTERNS]
     return suite.run_all([case for case in cases if options.only in case[0]], lambda case: case(), options.jobs)

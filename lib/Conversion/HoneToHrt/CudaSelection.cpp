@@ -173,6 +173,12 @@ static KernelCall select(EmbeddingOp op) {
   return isRows ? kernel : KernelCall();
 }
 
+static KernelCall select(PoolKeysOp op) {
+  if (!hasKernel(op) || !arePlainFloats(op.getKeys()))
+    return {};
+  return {"cuda.pool_keys.f32", {{"keys", op.getKeys()}, {"keyBegin", op.getKeyBegin()}}, {{"size", op.getSize()}}, {}};
+}
+
 static KernelCall select(SelectBlocksOp op) {
   bool isRead =
       op.getQuery().getType().getDimSize(3) <= kMostHeadValues && arePlainFloats({op.getQuery(), op.getPooled()});
@@ -193,6 +199,8 @@ static KernelCall select(OpBuilder &b, Operation *op) {
     return select(embedding);
   if (auto linear = dyn_cast<LinearOp>(op))
     return selectProduct(b, op->getLoc(), linear.getX(), linear.getWeight(), linear.getBias());
+  if (auto pool = dyn_cast<PoolKeysOp>(op))
+    return select(pool);
   if (auto blocks = dyn_cast<SelectBlocksOp>(op))
     return select(blocks);
   KernelCall namesake = selectNamesake(op, "cuda.");

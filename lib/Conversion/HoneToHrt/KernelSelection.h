@@ -30,7 +30,7 @@ int64_t selectCudaSiblings(mlir::func::FuncOp entry);
 /// Whether `op` has a kernel of the CPU.
 bool hasKernel(AttentionOp op);
 
-/// Whether `op` has one for keys in blocks.
+/// Whether kernels read the integers of `op`: one of the CPU for keys in blocks, and that of CUDA for rows.
 bool hasKernel(PoolKeysOp op);
 
 //===----------------------------------------------------------------------===//

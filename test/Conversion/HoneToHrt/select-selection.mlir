@@ -35,3 +35,28 @@ func.func @wide(%q: tensor<?x2x?x513xf32>, %pooled: tensor<?x2x?x9xf32>, %begin:
      : (tensor<?x2x?x513xf32>, tensor<?x2x?x9xf32>, tensor<?x?xi64>, tensor<?x?xi64>) -> tensor<?x2x?x3xi64>
   return %0 : tensor<?x2x?x3xi64>
 }
+
+// -----
+
+// Keys in rows are pooled by generated code on the CPU.
+// CHECK-LABEL: @pool
+// CPU-NOT: hrt.kernel
+// CUDA: hrt.kernel "cuda.pool_keys.f32" %{{.*}} ints [64] ins(%{{.*}}, %{{.*}} : tensor<?x2x?x128xbf16>, tensor<?xi64>) outs(%{{.*}} : tensor<?x2x?x2xf32>)
+func.func @pool(%k: tensor<?x2x?x128xbf16>, %begin: tensor<?xi64>) -> tensor<?x2x?x2xf32> {
+  %two = arith.constant 2 : index
+  %fresh = tensor.dim %k, %two : tensor<?x2x?x128xbf16>
+  %0 = hone.pool_keys %k of %fresh key_begin(%begin) size(64) : (tensor<?x2x?x128xbf16>, index, tensor<?xi64>) -> tensor<?x2x?x2xf32>
+  return %0 : tensor<?x2x?x2xf32>
+}
+
+// -----
+
+// No kernel reads positions of 32 bits.
+// CHECK-LABEL: @narrow
+// CHECK-NOT: hrt.kernel
+func.func @narrow(%k: tensor<?x2x?x128xf32>, %begin: tensor<?xi32>) -> tensor<?x2x?x2xf32> {
+  %two = arith.constant 2 : index
+  %fresh = tensor.dim %k, %two : tensor<?x2x?x128xf32>
+  %0 = hone.pool_keys %k of %fresh key_begin(%begin) size(64) : (tensor<?x2x?x128xf32>, index, tensor<?xi32>) -> tensor<?x2x?x2xf32>
+  return %0 : tensor<?x2x?x2xf32>
+}

@@ -6,6 +6,7 @@
 #include "cuda/kernels/attention/attention_fma.h"
 #include "cuda/kernels/attention/flash.h"
 #include "cuda/kernels/attention/hopper_flash.h"
+#include "cuda/kernels/attention/pool_keys.h"
 #include "cuda/kernels/attention/select_blocks.h"
 #include "cuda/kernels/experts/experts.h"
 #include "cuda/kernels/linear/gemm.h"
@@ -76,6 +77,23 @@ TEST(LinearAttentionPlanTest, CoversStates) {
         }
   // A step of 32 heads of 128 by 128: 128 blocks of four warps, all at once on an H200.
   EXPECT_EQ(planLinearAttention(32, 128, 128, 128).warps, kMostSliceWarps);
+}
+
+/// The rows of block n + 1 are those of a mean of block n, each element of which is in one of them.
+TEST(PooledElementTest, RowsFollowTheirBlock) {
+  for (int64_t size : {1, 16, 64})
+    for (int64_t keySize : {1, 20, 64, 130})
+      for (int64_t block : {0, 1, 7}) {
+        int64_t width = divideUp(keySize, size), next = 0;
+        for (int64_t position = block * size; position < (block + 1) * size; ++position)
+          for (int64_t column = 0; column < width; ++column) {
+            PooledElement pooled = pooledElement(position, column, size, width, 5);
+            EXPECT_EQ(pooled.element, next++);
+            EXPECT_EQ(pooled.end, block * size);
+            EXPECT_EQ(pooled.begin, std::max<int64_t>((block - 1) * size, 5));
+          }
+        EXPECT_GE(next, keySize);
+      }
 }
 
 /// Memory has room for every block, of a thread block or of the device within its limit, and few rows occupy all SMs.

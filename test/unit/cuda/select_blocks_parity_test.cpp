@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The blocks that are selected on the device against plain loops in double precision.
+// Pooled keys, and the blocks that are selected by them, on the device against plain loops in double precision.
 
 #include "parity.h"
 
@@ -11,6 +11,46 @@
 
 namespace hone::test {
 namespace {
+
+class PoolKeysParity : public ParityTest {
+protected:
+  /// The last `fresh` rows for `count` keys of two sequences and three heads; keys before the sequence's of `begins` are left out.
+  void expectMeans(int64_t count, int64_t fresh, int64_t keySize, int64_t size, const std::vector<int64_t> &begins,
+                   int32_t type = HONE_F32, Layout layout = Layout::Dense) {
+    Tensor keys = Tensor({2, 3, count, keySize}, type, layout).randomize(random);
+    Tensor keyBegin = begins.empty() ? Tensor::absent() : Tensor({2}, HONE_I64);
+    for (size_t i = 0; i < begins.size(); ++i)
+      keyBegin.set({static_cast<int64_t>(i)}, static_cast<double>(begins[i]));
+    Tensor pooled({2, 3, fresh, (keySize + size - 1) / size}, HONE_F32, layout);
+    run({&keys, &keyBegin, &pooled}, 1, {size});
+    pooled.forEach([&](const std::vector<int64_t> &i) {
+      int64_t position = count - fresh + i[2], end = position / size * size,
+              d = position % size * pooled.sizes[3] + i[3];
+      int64_t begin = std::max<int64_t>(end - size, begins.empty() ? 0 : begins[static_cast<size_t>(i[0])]);
+      double sum = 0;
+      for (int64_t key = std::max<int64_t>(begin, 0); d < keySize && key < end; ++key)
+        sum += keys.at({i[0], i[1], key, d});
+      double expected = sum / static_cast<double>(std::max<int64_t>(end - std::max<int64_t>(begin, 0), 1));
+      EXPECT_NEAR(pooled.at(i), expected, 1e-6 * (1 + std::abs(expected))) // up to 64 keys added in f32
+          << kernel() << " row " << i[2] << " of " << fresh << ", column " << i[3] << ", blocks of " << size;
+    });
+  }
+};
+
+TEST_P(PoolKeysParity, RowsAreMeansOfTheBlockBefore) {
+  for (auto [count, fresh] : {std::pair<int64_t, int64_t>(200, 200), {200, 1}, {193, 70}, {64, 64}, {5, 2}, {5, 0}})
+    for (auto [keySize, size] : {std::pair<int64_t, int64_t>(64, 64), {20, 64}, {130, 64}, {20, 16}, {3, 1}})
+      for (const std::vector<int64_t> &begins : {std::vector<int64_t>{}, {0, 70}, {3, 64}})
+        expectMeans(count, fresh, keySize, size, begins);
+}
+
+TEST_P(PoolKeysParity, TakesTypesAndLayouts) {
+  for (int32_t type : {HONE_F32, HONE_F16, HONE_BF16})
+    for (Layout layout : {Layout::Dense, Layout::Swapped, Layout::Gaps, Layout::HeadsInside})
+      expectMeans(40, 25, 20, 16, {0, 5}, type, layout);
+}
+
+INSTANTIATE_TEST_SUITE_P(PoolKeys, PoolKeysParity, testing::Values("cuda.pool_keys.f32"));
 
 constexpr double kScale = 0.5;
 
