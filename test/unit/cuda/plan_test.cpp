@@ -58,7 +58,7 @@ TEST(RowViewTest, VectorsAreAligned) {
 }
 
 /// Every column of every state belongs to one warp, keys fit into the kernel's room, and blocks are as large as leaves
-/// one for every SM.
+/// most SMs one.
 TEST(LinearAttentionPlanTest, CoversStates) {
   for (int64_t states : {1, 3, 32, 4096})
     for (int64_t keySize : {0, 1, 64, 65, 128, 192, 256})
@@ -73,10 +73,10 @@ TEST(LinearAttentionPlanTest, CoversStates) {
           EXPECT_GE(plan.blocks * plan.warps, states * plan.slices);
           EXPECT_EQ(plan.blocks % states, 0) << "a block has slices of two states";
           EXPECT_LE((plan.blocks / states - 1) * plan.warps, plan.slices - 1) << "a block has no slice";
-          EXPECT_TRUE(plan.warps == 1 || plan.blocks >= multiprocessors);
+          EXPECT_TRUE(plan.warps == 1 || 4 * plan.blocks >= 3 * multiprocessors);
         }
   // A step of 32 heads of 128 by 128: 128 blocks of four warps, all at once on an H200.
-  EXPECT_EQ(planLinearAttention(32, 128, 128, 128).warps, kMostSliceWarps);
+  EXPECT_EQ(planLinearAttention(32, 128, 128, 132).warps, kMostSliceWarps);
 }
 
 /// The rows of block n + 1 are those of a mean of block n, each element of which is in one of them.

@@ -39,14 +39,14 @@ struct LinearAttentionPlan {
   int64_t blocks;  // for all states; a block has slices of one state
 };
 
-/// Blocks are as large as leaves one for every SM.
+/// Blocks are as large as leaves three quarters of the SMs one: warps of a block stage tokens for each other.
 HONE_HOST_DEVICE constexpr LinearAttentionPlan planLinearAttention(int64_t states, int64_t keySize, int64_t valueSize,
                                                                    int32_t multiprocessors) {
   LinearAttentionPlan plan = {64, kMostSliceWarps, divideUp(valueSize, kSliceColumns), 0};
   while (plan.keyRoom < keySize)
     plan.keyRoom *= 2;
   auto blocksOf = [&](int32_t warps) { return states * divideUp(plan.slices, warps); };
-  while (plan.warps > 1 && (plan.warps / 2 >= plan.slices || blocksOf(plan.warps) < multiprocessors))
+  while (plan.warps > 1 && (plan.warps / 2 >= plan.slices || 4 * blocksOf(plan.warps) < 3 * int64_t{multiprocessors}))
     plan.warps /= 2;
   plan.blocks = blocksOf(plan.warps);
   return plan;

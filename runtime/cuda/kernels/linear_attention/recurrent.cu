@@ -4,9 +4,11 @@
 // Linear attention, token after token, with the state in registers: it is read once and written once a call. What is
 // computed for a token does not depend on how many there are in the call.
 //
-// A lane has four columns of the slice and, of each 64 rows, four. With S before a token already decayed,
+// A warp has a slice of a state; its lanes have four columns of it and, of each 64 rows, four. With S before a token
+// already decayed,
 //   result = scale · (Sᵀ query + (key · query) u),
-// so that both sums over rows are reduced at once, and the next token is loaded meanwhile.
+// so that both sums over rows are reduced at once. The warps of a block stage the tokens that they all read in shared
+// memory, each another token, while those before are computed.
 
 #include "../device/overlap.h"
 #include "../device/reduce.h"
@@ -26,163 +28,90 @@ __device__ inline void loadQuad(float (&values)[4], const RowView &view, int64_t
     values[i] = first + i < view.count ? loadElement(view.data, offset + (first + i) * view.inner, view.dtype) : 0;
 }
 
-/// Sums over the rows of a lane's columns, over the lanes of the slice. Lane i gets that of column i / 8 of its four.
-__device__ inline float sumOfRows(float (&columns)[4]) { return scatteredSum<4, 2>(columns); }
+/// The row of a sequence, token and head, or head and group.
+__device__ inline int64_t rowOf(const TokenRows &tensor, int64_t sequence, int64_t token, int64_t number) {
+  return sequence * tensor.strides[0] + token * tensor.strides[1] + number * tensor.strides[2];
+}
 
-/// A warp's slice of one state. `Quads` of four rows are those of a lane.
-template <int Quads, bool IsDelta> class Slice {
+/// What a block reads of a token: the query is that of the first head of the group. Elements from the end of a row on
+/// are 0, decays are factors: all are the first one where a token has one.
+template <int KeyRoom> struct alignas(16) StagedToken {
+  float key[KeyRoom], query[KeyRoom], decay[KeyRoom], value[kMostSliceWarps * kSliceColumns], beta;
+};
+
+/// A token on its way to shared memory, in the registers of a warp.
+template <int KeyRoom> class TokenLoad {
 public:
-  __device__ Slice(const LinearAttentionArguments &args, int64_t sequence, int64_t head, int slice)
-      : args(args), sequence(sequence), head(head), lane(threadIdx.x % 32), firstRow(lane / 2 * 4),
-        firstColumn(slice * kSliceColumns + lane % 2 * 4), ownColumn(firstColumn + lane / 8) {}
+  /// Loads what the block whose columns begin at `firstColumn` reads.
+  __device__ void load(const LinearAttentionArguments &args, int64_t sequence, int64_t token, int64_t head,
+                       int firstColumn) {
+    loadRow(key, args.key, rowOf(args.key, sequence, token, head));
+    loadRow(query, args.query, rowOf(args.query, sequence, token, head * args.group));
+    if (args.decay.rows.data)
+      loadRow(decay, args.decay, rowOf(args.decay, sequence, token, head));
+    int column = firstColumn + threadIdx.x % 32;
+    const RowView &values = args.value.rows, &betas = args.beta.rows;
+    value =
+        column < args.valueSize
+            ? loadElement(values.data, rowOf(args.value, sequence, token, head) + column * values.inner, values.dtype)
+            : 0;
+    if (betas.data)
+      beta = loadElement(betas.data, rowOf(args.beta, sequence, token, 0) + (betas.count == 1 ? 0 : head * betas.inner),
+                         betas.dtype);
+  }
 
-  __device__ void run() {
-    loadState();
-    Token coming;
-    if (args.tokens > 0)
-      load(coming, 0);
-    for (int64_t t = 0; t < args.tokens; ++t) {
-      Token token = coming;
-      if (t + 1 < args.tokens)
-        load(coming, t + 1);
-      step(token, t);
+  __device__ void store(const LinearAttentionArguments &args, StagedToken<KeyRoom> &to) {
+    if (args.decay.rows.data) {
+#pragma unroll
+      for (int i = 0; i < kQuads; ++i)
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+          decay[i][j] = expf(decay[i][j]);
+      storeRow(to.decay, decay);
     }
-    storeState();
+    storeRow(to.key, key);
+    storeRow(to.query, query);
+    to.value[threadIdx.x % 32] = value;
+    to.beta = beta; // all lanes write the same
   }
 
 private:
-  using Rows = float[Quads][4]; // an element for each row of the lane
+  static constexpr int kQuads = KeyRoom < 128 ? 1 : KeyRoom / 128;
+  using Quads = float[kQuads][4];
 
-  struct Token {
-    Rows key, decay, query; // of the first query head
-    float value, beta;      // of the lane's own column
-  };
+  __device__ static int firstOf(int quad) { return quad * 128 + threadIdx.x % 32 * 4; }
 
-  __device__ int rowOf(int quad) const { return quad * 64 + firstRow; }
-
-  __device__ int64_t rowOf(const TokenRows &tensor, int64_t t, int64_t number) const {
-    return sequence * tensor.strides[0] + t * tensor.strides[1] + number * tensor.strides[2];
+  __device__ static void loadRow(Quads &quads, const TokenRows &tensor, int64_t offset) {
+#pragma unroll
+    for (int i = 0; i < kQuads; ++i)
+      loadQuad(quads[i], tensor.rows, offset, firstOf(i));
   }
 
-  __device__ void loadRows(Rows &values, const TokenRows &tensor, int64_t t, int64_t number) const {
-    int64_t offset = rowOf(tensor, t, number);
+  __device__ static void storeRow(float (&row)[KeyRoom], const Quads &quads) {
 #pragma unroll
-    for (int quad = 0; quad < Quads; ++quad)
-      loadQuad(values[quad], tensor.rows, offset, rowOf(quad));
+    for (int i = 0; i < kQuads; ++i)
+      if (firstOf(i) < KeyRoom)
+        *reinterpret_cast<float4 *>(row + firstOf(i)) = {quads[i][0], quads[i][1], quads[i][2], quads[i][3]};
   }
 
-  __device__ void load(Token &token, int64_t t) const {
-    loadRows(token.key, args.key, t, head);
-    loadRows(token.query, args.query, t, head * args.group);
-    loadDecays(token.decay, t);
-    token.value =
-        ownColumn < args.valueSize
-            ? loadElement(args.value.rows.data, rowOf(args.value, t, head) + ownColumn * args.value.rows.inner,
-                          args.value.rows.dtype)
-            : 0;
-    if constexpr (IsDelta) {
-      const RowView &beta = args.beta.rows;
-      token.beta =
-          loadElement(beta.data, rowOf(args.beta, t, 0) + (beta.count == 1 ? 0 : head * beta.inner), beta.dtype);
-    }
-  }
+  Quads key, query, decay;
+  float value, beta;
+};
 
-  /// As they are given; exp is computed where they are used, as that waits for them.
-  __device__ void loadDecays(Rows &decay, int64_t t) const {
-    if (!args.decay.rows.data)
-      return;
-    if (args.decay.rows.count > 1) {
-      loadRows(decay, args.decay, t, head);
-      return;
-    }
-    decay[0][0] = loadElement(args.decay.rows.data, rowOf(args.decay, t, head), args.decay.rows.dtype);
-  }
-
-  __device__ void decayState(const Rows &decay) {
-    if (!args.decay.rows.data)
-      return;
-    bool isOne = args.decay.rows.count == 1;
-    float all = isOne ? expf(decay[0][0]) : 1;
-#pragma unroll
-    for (int quad = 0; quad < Quads; ++quad)
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        float factor = isOne ? all : expf(decay[quad][i]);
-#pragma unroll
-        for (int c = 0; c < 4; ++c)
-          state[quad][i][c] *= factor;
-      }
-  }
-
-  /// The product of the lane's own column with a row.
-  __device__ float multiply(const Rows &rows) const {
-    float sums[4] = {};
-#pragma unroll
-    for (int quad = 0; quad < Quads; ++quad)
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-#pragma unroll
-        for (int c = 0; c < 4; ++c)
-          sums[c] += state[quad][i][c] * rows[quad][i];
-    return sumOfRows(sums);
-  }
-
-  __device__ static float dot(const Rows &a, const Rows &b) {
-    float sum = 0;
-#pragma unroll
-    for (int quad = 0; quad < Quads; ++quad)
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-        sum += a[quad][i] * b[quad][i];
-#pragma unroll
-    for (int distance = 16; distance > 1; distance /= 2)
-      sum += __shfl_xor_sync(~0u, sum, distance);
-    return sum;
-  }
-
-  __device__ void step(Token &token, int64_t t) {
-    decayState(token.decay);
-    float update = token.value;
-    if constexpr (IsDelta)
-      update = token.beta * (update - multiply(token.key));
-    for (int g = 0; g < args.group; ++g) {
-      if (g > 0)
-        loadRows(token.query, args.query, t, head * args.group + g);
-      store(multiply(token.query) + dot(token.key, token.query) * update, t, g);
-    }
-    float updates[4];
-#pragma unroll
-    for (int c = 0; c < 4; ++c)
-      updates[c] = __shfl_sync(~0u, update, c * 8 + lane % 2);
-#pragma unroll
-    for (int quad = 0; quad < Quads; ++quad)
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-#pragma unroll
-        for (int c = 0; c < 4; ++c)
-          state[quad][i][c] += token.key[quad][i] * updates[c];
-  }
-
-  /// The lanes of an own column have the same sum: one stores it.
-  __device__ void store(float sum, int64_t t, int g) const {
-    if (lane % 8 / 2 != 0 || ownColumn >= args.valueSize)
-      return;
-    const RowView &out = args.out.rows;
-    int64_t to = rowOf(args.out, t, head * args.group + g) + ownColumn * out.inner;
-    storeElement(out.data, to, out.dtype, args.scale * sum);
-  }
-
-  __device__ int64_t matrixOf(const MatrixView &tensor) const {
-    return tensor.rows.offset((sequence * args.heads + head) * args.keySize);
-  }
+/// A warp's slice of one state.
+template <int KeyRoom, bool IsDelta> class Slice {
+public:
+  __device__ Slice(const LinearAttentionArguments &args, int64_t sequence, int64_t head, int firstColumn)
+      : args(args), sequence(sequence), head(head), lane(threadIdx.x % 32), firstRow(lane / 2 * 4),
+        firstColumn(firstColumn + lane % 2 * 4), ownColumn(this->firstColumn + lane / 8) {}
 
   __device__ void loadState() {
     int64_t first = args.state.rows.data ? matrixOf(args.state) : 0;
 #pragma unroll
-    for (int quad = 0; quad < Quads; ++quad)
+    for (int quad = 0; quad < kQuads; ++quad)
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        int row = rowOf(quad) + i;
+        int row = rowOfLane(quad) + i;
         if (args.state.rows.data && row < args.keySize)
           loadQuad(state[quad][i], args.state.rows, first + row * args.state.rowStride, firstColumn);
         else
@@ -196,13 +125,116 @@ private:
       return;
     int64_t first = matrixOf(args.next);
 #pragma unroll
-    for (int quad = 0; quad < Quads; ++quad)
+    for (int quad = 0; quad < kQuads; ++quad)
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        int row = rowOf(quad) + i;
+        int row = rowOfLane(quad) + i;
         if (row < args.keySize)
           storeColumns(first + row * args.next.rowStride, state[quad][i]);
       }
+  }
+
+  /// Computes token t.
+  __device__ void step(const StagedToken<KeyRoom> &token, int64_t t) {
+    if (args.decay.rows.data)
+      decayState(token);
+    Rows key, query;
+    readRows(key, token.key);
+    float update = token.value[threadIdx.x / 32 * kSliceColumns + lane % 2 * 4 + lane / 8];
+    if constexpr (IsDelta)
+      update = token.beta * (update - multiply(key));
+    readRows(query, token.query);
+    store(multiply(query) + dot(key, query) * update, t, 0);
+    for (int g = 1; g < args.group; ++g) {
+      int64_t offset = rowOf(args.query, sequence, t, head * args.group + g);
+#pragma unroll
+      for (int quad = 0; quad < kQuads; ++quad)
+        loadQuad(query[quad], args.query.rows, offset, rowOfLane(quad));
+      store(multiply(query) + dot(key, query) * update, t, g);
+    }
+    write(key, update);
+  }
+
+private:
+  static constexpr int kQuads = KeyRoom / 64;
+  using Rows = float[kQuads][4]; // an element for each row of the lane
+
+  __device__ int rowOfLane(int quad) const { return quad * 64 + firstRow; }
+
+  __device__ void readRows(Rows &to, const float (&row)[KeyRoom]) const {
+#pragma unroll
+    for (int quad = 0; quad < kQuads; ++quad) {
+      float4 v = *reinterpret_cast<const float4 *>(row + rowOfLane(quad));
+      to[quad][0] = v.x, to[quad][1] = v.y, to[quad][2] = v.z, to[quad][3] = v.w;
+    }
+  }
+
+  __device__ void decayState(const StagedToken<KeyRoom> &token) {
+    bool isOne = args.decay.rows.count == 1;
+    float all = token.decay[0];
+#pragma unroll
+    for (int quad = 0; quad < kQuads; ++quad) {
+      float4 own = *reinterpret_cast<const float4 *>(token.decay + rowOfLane(quad));
+      float factors[4] = {own.x, own.y, own.z, own.w};
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+#pragma unroll
+        for (int c = 0; c < 4; ++c)
+          state[quad][i][c] *= isOne ? all : factors[i];
+    }
+  }
+
+  /// The product of the lane's own column with a row of elements of keys.
+  __device__ float multiply(const Rows &rows) const {
+    float sums[4] = {};
+#pragma unroll
+    for (int quad = 0; quad < kQuads; ++quad)
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+#pragma unroll
+        for (int c = 0; c < 4; ++c)
+          sums[c] += state[quad][i][c] * rows[quad][i];
+    return scatteredSum<4, 2>(sums); // lane i gets that of column i / 8 of its four
+  }
+
+  __device__ static float dot(const Rows &a, const Rows &b) {
+    float sum = 0;
+#pragma unroll
+    for (int quad = 0; quad < kQuads; ++quad)
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        sum += a[quad][i] * b[quad][i];
+#pragma unroll
+    for (int distance = 16; distance > 1; distance /= 2)
+      sum += __shfl_xor_sync(~0u, sum, distance);
+    return sum;
+  }
+
+  __device__ void write(const Rows &key, float update) {
+    float updates[4];
+#pragma unroll
+    for (int c = 0; c < 4; ++c)
+      updates[c] = __shfl_sync(~0u, update, c * 8 + lane % 2);
+#pragma unroll
+    for (int quad = 0; quad < kQuads; ++quad)
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+#pragma unroll
+        for (int c = 0; c < 4; ++c)
+          state[quad][i][c] += key[quad][i] * updates[c];
+  }
+
+  /// The lanes of an own column have the same sum: one stores it.
+  __device__ void store(float sum, int64_t t, int g) const {
+    if (lane % 8 / 2 != 0 || ownColumn >= args.valueSize)
+      return;
+    const RowView &out = args.out.rows;
+    int64_t to = rowOf(args.out, sequence, t, head * args.group + g) + ownColumn * out.inner;
+    storeElement(out.data, to, out.dtype, args.scale * sum);
+  }
+
+  __device__ int64_t matrixOf(const MatrixView &tensor) const {
+    return tensor.rows.offset((sequence * args.heads + head) * args.keySize);
   }
 
   __device__ void storeColumns(int64_t offset, const float (&values)[4]) const {
@@ -220,15 +252,33 @@ private:
   const LinearAttentionArguments &args;
   int64_t sequence, head;
   int lane, firstRow, firstColumn, ownColumn;
-  float state[Quads][4][4];
+  float state[kQuads][4][4];
 };
 
 template <int KeyRoom, bool IsDelta> __device__ inline void runSlices(const LinearAttentionArguments &args) {
   enterInOrder();
-  auto warps = static_cast<int64_t>(blockDim.x / 32), blocks = divideUp(args.slices, warps);
-  int64_t matrix = blockIdx.x / blocks, slice = blockIdx.x % blocks * warps + threadIdx.x / 32;
-  if (slice < args.slices)
-    Slice<KeyRoom / 64, IsDelta>(args, matrix / args.heads, matrix % args.heads, static_cast<int>(slice)).run();
+  __shared__ StagedToken<KeyRoom> staged[2][kMostSliceWarps];
+  int warps = blockDim.x / 32, warp = threadIdx.x / 32;
+  int64_t blocks = divideUp(args.slices, int64_t{warps}), matrix = blockIdx.x / blocks;
+  int64_t sequence = matrix / args.heads, head = matrix % args.heads;
+  auto firstColumn = static_cast<int>(blockIdx.x % blocks * warps) * kSliceColumns;
+  Slice<KeyRoom, IsDelta> slice(args, sequence, head, firstColumn + warp * kSliceColumns);
+  slice.loadState();
+  TokenLoad<KeyRoom> coming = {};
+  auto load = [&](int64_t token) {
+    if (token < args.tokens)
+      coming.load(args, sequence, token, head, firstColumn);
+  };
+  load(warp);
+  int half = 0;
+  for (int64_t first = 0; first < args.tokens; first += warps, half ^= 1) {
+    coming.store(args, staged[half][warp]); // which the block has left at the barrier before
+    __syncthreads();
+    load(first + warps + warp);
+    for (int i = 0; i < warps && first + i < args.tokens; ++i)
+      slice.step(staged[half][i], first + i);
+  }
+  slice.storeState();
 }
 
 } // namespace hone::cuda
