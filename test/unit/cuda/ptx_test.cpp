@@ -48,6 +48,7 @@ const std::vector<Rule> kRules = {
     {"flash_double_.*", {kMma, kLdmatrix, kLoad16, kShuffle}},
     {"linear_attention_(delta_)?.*", {kLoad16, kLoad8, kStore16, kShuffle}},
     {"pool_keys", {"add.f32", "bar.sync"}},
+    {"gather_pooled", {}},
     {"(score|select)_blocks", {"fma.rn.f32", kShuffle}},
     {"(embedding|rope)_4", {kLoad16, kLoad8, kStore16, kStore8}}, // of f32 and of 16 bits
     {"(rms|layer)_norm_4", {kLoad16, kLoad8, kStore16, kStore8, kShuffle}},

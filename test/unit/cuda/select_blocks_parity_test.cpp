@@ -172,6 +172,32 @@ TEST_P(SelectBlocksParity, ScoresInParts) {
   }
 }
 
+/// Steps list what a prompt lists, to the last bit: pooled keys in rows that are apart are gathered for many queries alone.
+TEST_P(SelectBlocksParity, QueriesSelectAlone) {
+  Shape s = {2, 2, 3, 9, 40, 16, 50, 12};
+  Operands all(s, HONE_F32, Layout::Gaps, random);
+  device->takeLaunched();
+  run({&all.query, &all.pooled, &all.begin, &all.end, &all.blocks}, 1, {s.blockSize}, {kScale});
+  EXPECT_TRUE(device->takeLaunched().contains("gather_pooled"));
+  s.queries = 1;
+  for (int64_t query = 0; query < 9; ++query) {
+    Operands one(s, HONE_F32, Layout::Dense, random);
+    auto take = [&](Tensor &to, const Tensor &from, size_t axis) {
+      to.forEach([&](std::vector<int64_t> i) {
+        std::vector<int64_t> at = i;
+        at[axis] = query;
+        to.set(i, from.at(at));
+      });
+    };
+    take(one.query, all.query, 2), take(one.begin, all.begin, 1), take(one.end, all.end, 1);
+    run({&one.query, &all.pooled, &one.begin, &one.end, &one.blocks}, 1, {s.blockSize}, {kScale});
+    EXPECT_FALSE(device->takeLaunched().contains("gather_pooled"));
+    one.blocks.forEach([&](std::vector<int64_t> i) {
+      EXPECT_EQ(one.blocks.at(i), all.blocks.at({i[0], i[1], query, i[3]})) << "query " << query << ", place " << i[3];
+    });
+  }
+}
+
 /// Of equal blocks the earlier are listed, in their order.
 TEST_P(SelectBlocksParity, EqualBlocksKeepTheirOrder) {
   Shape s = {1, 1, 2, 2, 16, 8, 200, 150};

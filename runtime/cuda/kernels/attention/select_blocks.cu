@@ -14,6 +14,17 @@ namespace hone::cuda {
 
 using Wide = unsigned long long;
 
+/// How far element `d` of a pooled key is from its first.
+__device__ inline int64_t offsetOf(const PooledView &pooled, int d) {
+  return d / pooled.width * pooled.matrices.rowStride + d % pooled.width * pooled.matrices.rows.inner;
+}
+
+/// The pooled keys of a matrix, that of block 0 first.
+__device__ inline const float *firstOf(const PooledView &pooled, int64_t matrix) {
+  return reinterpret_cast<const float *>(pooled.matrices.rows.data) +
+         pooled.matrices.rows.offset(matrix * pooled.rows) + pooled.firstRow * pooled.matrices.rowStride;
+}
+
 /// One row: a query of a KV head, and the blocks that it selects from.
 struct SelectionRow {
   int64_t number; // within the launch
@@ -38,10 +49,10 @@ public:
   __device__ BlockScores(const SelectBlocksArguments &args, const SelectionRow &row, char *shared)
       : args(args), row(row), offsets(reinterpret_cast<int64_t *>(shared)),
         queries(reinterpret_cast<float *>(offsets + args.size)),
-        keys(reinterpret_cast<const float *>(args.pooled.rows.data) +
-             args.pooled.rows.offset((row.sequence * args.heads + row.head) * args.pooledRows)) {
+        keys(firstOf(args.pooled, row.sequence * args.heads + row.head)),
+        keyStride(args.pooled.blockRows * args.pooled.matrices.rowStride) {
     for (int d = threadIdx.x; d < args.size; d += blockDim.x)
-      offsets[d] = d / args.width * args.pooled.rowStride + d % args.width * args.pooled.rows.inner;
+      offsets[d] = offsetOf(args.pooled, d);
   }
 
   /// Stages up to kHeadsAtOnce queries from that of head `firstHead` of the group on; others are 0.
@@ -78,8 +89,7 @@ private:
     const float *pooled[kPooledAtOnce];
 #pragma unroll
     for (int k = 0; k < kPooledAtOnce; ++k) {
-      int64_t block = row.first + (i + k < row.count ? i + k : row.count - 1);
-      pooled[k] = keys + (block + 1) * args.blockSize * args.pooled.rowStride; // the rows of the next block
+      pooled[k] = keys + (row.first + (i + k < row.count ? i + k : row.count - 1)) * keyStride;
     }
     for (int d = threadIdx.x % 32; d < args.size; d += 32) {
       int64_t offset = offsets[d];
@@ -102,6 +112,7 @@ private:
   int64_t *offsets; // of the elements of a pooled key
   float *queries;
   const float *keys;
+  int64_t keyStride;
 };
 
 /// Makes exponentials of a head's scores, relative to their maximum. A warp does; returns their sum.
@@ -184,6 +195,18 @@ __device__ inline void listGreatest(const SelectBlocksArguments &args, const Sel
 }
 
 } // namespace hone::cuda
+
+extern "C" __global__ void __launch_bounds__(hone::cuda::kGatherThreads)
+    gather_pooled(const __grid_constant__ hone::cuda::GatherPooledArguments args) {
+  using namespace hone::cuda;
+  enterInOrder();
+  int64_t number = int64_t{kGatherThreads} * blockIdx.x + threadIdx.x, key = number / args.size;
+  if (key >= args.matrices * args.blocks)
+    return;
+  int64_t block = key % args.blocks * args.from.blockRows * args.from.matrices.rowStride;
+  args.to[number] =
+      firstOf(args.from, key / args.blocks)[block + offsetOf(args.from, static_cast<int>(number % args.size))];
+}
 
 extern "C" __global__ void __launch_bounds__(32 * hone::cuda::kSelectWarps)
     score_blocks(const __grid_constant__ hone::cuda::SelectBlocksArguments args) {

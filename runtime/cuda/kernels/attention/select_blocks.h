@@ -12,25 +12,41 @@
 
 namespace hone::cuda {
 
+/// Where the pooled keys of blocks are, all f32: a block is `blockRows` rows of `width` elements, block 0 from `firstRow` on.
+struct PooledView {
+  MatrixView matrices; // of sequences and KV heads
+  int64_t rows;        // of a matrix
+  int64_t firstRow, blockRows;
+  int32_t width;
+};
+
+struct GatherPooledArguments {
+  PooledView from;
+  float *to; // [matrices, blocks, size], dense
+  int64_t matrices, blocks;
+  int32_t size;
+};
+
 struct SelectBlocksArguments {
-  RowView query;                      // [B, Hq, Sq, D]
-  MatrixView pooled;                  // [B, Hk, Sk, W], f32
+  RowView query; // [B, Hq, Sq, D]
+  PooledView pooled;
   kernels::IntegerView<2> begin, end; // of a sequence and query
   int64_t *blocks;                    // [B, Hk, Sq, places]
   int64_t blockStrides[4];            // in elements
-  int64_t pooledRows;                 // Sk
   int64_t heads, queryHeads, queries; // KV heads
   int64_t firstRow;                   // of the launch
   int64_t room;                       // elements that scores of a head have memory for
-  int64_t blockSize;                  // keys of a block
   int32_t group;                      // query heads of a KV head
-  int32_t size, width, places;        // D, W and N
+  int32_t size, places;               // D and N
   float scale;
   /// Null where a thread block keeps them in shared memory; else for each row of the launch the scores of `group` heads,
   /// and after all of these its importance, each [room].
   float *scores, *importance;
 };
 
+/// Of one KV head: so many read pooled keys often enough that those which lie in several rows are gathered first.
+constexpr int64_t kFewestGatheringQueries = 8;
+constexpr uint32_t kGatherThreads = 256; // of a block, an element each
 constexpr int32_t kSelectWarps = 4;
 constexpr int32_t kHeadsAtOnce = 4;  // query heads that a pooled key is multiplied with once it is loaded
 constexpr int32_t kPooledAtOnce = 4; // pooled keys of a warp
