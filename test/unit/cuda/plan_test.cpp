@@ -6,8 +6,6 @@
 #include "cuda/kernels/attention/attention_fma.h"
 #include "cuda/kernels/attention/flash.h"
 #include "cuda/kernels/attention/hopper_flash.h"
-#include "cuda/kernels/attention/pool_keys.h"
-#include "cuda/kernels/attention/select_blocks.h"
 #include "cuda/kernels/experts/experts.h"
 #include "cuda/kernels/linear/gemm.h"
 #include "cuda/kernels/linear/gemv.h"
@@ -15,7 +13,6 @@
 #include "cuda/kernels/linear/hopper_sparse_gemm.h"
 #include "cuda/kernels/linear/sparse_gemm.h"
 #include "cuda/kernels/linear/sparse_metadata.h"
-#include "cuda/kernels/linear_attention/linear_attention.h"
 #include "cuda/kernels/row_view.h"
 #include "parity.h"
 
@@ -55,68 +52,6 @@ TEST(RowViewTest, VectorsAreAligned) {
   EXPECT_FALSE(rowsOf(Tensor({4, 8}, HONE_F16).view(memory + 2)).isVector);
   EXPECT_FALSE(rowsOf(Tensor({4, 8}, HONE_F16, Layout::Swapped).view(memory)).isVector);
   EXPECT_EQ(rowsOf(Tensor::absent().view(memory)).data, nullptr);
-}
-
-/// Every column of every state belongs to one warp, keys fit into the kernel's room, and blocks are as large as leaves
-/// most SMs one.
-TEST(LinearAttentionPlanTest, CoversStates) {
-  for (int64_t states : {1, 3, 32, 4096})
-    for (int64_t keySize : {0, 1, 64, 65, 128, 192, 256})
-      for (int64_t valueSize : {1, 8, 9, 64, 128, 256})
-        for (int32_t multiprocessors : {1, 108, 132}) {
-          LinearAttentionPlan plan = planLinearAttention(states, keySize, valueSize, multiprocessors);
-          EXPECT_GE(plan.keyRoom, keySize);
-          EXPECT_TRUE(plan.keyRoom == 64 || plan.keyRoom / 2 < keySize);
-          EXPECT_LE(plan.keyRoom, kernels::kMostLinearAttentionKeys);
-          EXPECT_GE(plan.slices * kSliceColumns, valueSize);
-          EXPECT_LT((plan.slices - 1) * kSliceColumns, valueSize);
-          EXPECT_GE(plan.blocks * plan.warps, states * plan.slices);
-          EXPECT_EQ(plan.blocks % states, 0) << "a block has slices of two states";
-          EXPECT_LE((plan.blocks / states - 1) * plan.warps, plan.slices - 1) << "a block has no slice";
-          EXPECT_TRUE(plan.warps == 1 || 4 * plan.blocks >= 3 * multiprocessors);
-        }
-  // A step of 32 heads of 128 by 128: 128 blocks of four warps, all at once on an H200.
-  EXPECT_EQ(planLinearAttention(32, 128, 128, 132).warps, kMostSliceWarps);
-}
-
-/// The rows of block n + 1 are those of a mean of block n, each element of which is in one of them.
-TEST(PooledElementTest, RowsFollowTheirBlock) {
-  for (int64_t size : {1, 16, 64})
-    for (int64_t keySize : {1, 20, 64, 130})
-      for (int64_t block : {0, 1, 7}) {
-        int64_t width = divideUp(keySize, size), next = 0;
-        for (int64_t position = block * size; position < (block + 1) * size; ++position)
-          for (int64_t column = 0; column < width; ++column) {
-            PooledElement pooled = pooledElement(position, column, size, width, 5);
-            EXPECT_EQ(pooled.element, next++);
-            EXPECT_EQ(pooled.end, block * size);
-            EXPECT_EQ(pooled.begin, std::max<int64_t>((block - 1) * size, 5));
-          }
-        EXPECT_GE(next, keySize);
-      }
-}
-
-/// Memory has room for every block, of a thread block or of the device within its limit, and few rows occupy all SMs.
-TEST(SelectionPlanTest, FitsAndFills) {
-  for (int64_t rows : {1, 8, 131, 1000, 1000000})
-    for (int64_t group : {1, 4, 64})
-      for (int64_t blocks : {0, 1, 63, 128, 129, 2048, 20000})
-        for (int64_t size : {1, 128, 512})
-          for (int32_t multiprocessors : {1, 108, 132}) {
-            SelectionPlan plan = planSelection(rows, group, blocks, size, multiprocessors);
-            EXPECT_GE(plan.room, blocks);
-            EXPECT_GE(plan.rowsAtOnce, 1);
-            EXPECT_LE(plan.rowsAtOnce, rows);
-            if (plan.splits == 0) {
-              EXPECT_EQ(plan.rowsAtOnce, rows);
-              EXPECT_LE(selectionSharedBytes(size, plan.room), 48 * 1024);
-              continue;
-            }
-            EXPECT_LE(scoringSharedBytes(size), 48 * 1024);
-            EXPECT_LE(plan.rowsAtOnce * (group + 1) * plan.room * 4, kSelectScratchBytes);
-            EXPECT_LE(plan.splits, blocks);
-            EXPECT_TRUE(plan.splits * rows >= 2 * multiprocessors || plan.splits * 64 >= blocks);
-          }
 }
 
 /// Every output and row belongs to a block, no limit of a launch is exceeded, and there are no more warps than
