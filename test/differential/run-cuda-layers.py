@@ -73,6 +73,7 @@ module {{
 """
 SELECTION = ["cuda.pool_keys.f32", "cuda.select_blocks.f32"]
 TOLERANCE = 2e-5  # sums in f32 in other orders
+MODEL, MODEL_TOLERANCE = "examples/python-lm/model.onnx", 1e-4  # whose linear layers keep 16 bits of mantissa
 SPARSE_PATTERNS = [["--attention=sinks-window", "--attention-sinks=10", "--attention-window=100"],
                    ["--attention=top-blocks", "--attention-blocks=3", "--attention-sinks=10", "--attention-window=130"],
                    ["--attention=top-blocks", "--attention-blocks=1", "--attention-sinks=0", "--attention-window=128"]]
@@ -116,10 +117,8 @@ def waits_of(text):
     return sum(function.count("hrt.fetch") for function in functions if re.match(r"(private )?@forward\b", function))
 
 
-def open_sessions(build, folder, text, flags, kernels):
+def open_sessions(build, folder, source, flags, kernels):
     """A session of the CPU and one of the device, whose program calls `kernels`."""
-    source = folder / "model.mlir"
-    source.write_text(text)
     sessions = []
     for target in ["--target=cpu"], ["--target=cuda", "--chip=sm_80", f"--save-ir={folder}"]:
         artefact = folder / f"{len(sessions)}.hone"
@@ -133,17 +132,19 @@ def open_sessions(build, folder, text, flags, kernels):
     return sessions
 
 
-def compare(sessions, arrays, what):
-    expected, got = (session.forward(arrays, "out") for session in sessions)
+def compare(sessions, arrays, what, output="out", tolerance=TOLERANCE):
+    expected, got = (session.forward(arrays, output) for session in sessions)
     difference = np.abs(got - expected).max(initial=0)
-    if not difference <= TOLERANCE * (1 + np.abs(expected).max(initial=0)):
+    if not difference <= tolerance * (1 + np.abs(expected).max(initial=0)):
         raise suite.Failure(f"{what}: differs by {difference:.3g}")
 
 
 def check(build, text, flags, kernels, inputs, counts):
     """Calls of so many tokens, one after the other; at the end some of them again, from a checkpoint."""
     with tempfile.TemporaryDirectory() as name:
-        sessions = open_sessions(build, pathlib.Path(name), text, flags, kernels)
+        source = pathlib.Path(name) / "model.mlir"
+        source.write_text(text)
+        sessions = open_sessions(build, pathlib.Path(name), source, flags, kernels)
         random, held = np.random.default_rng(1), 0
         for count in counts:
             compare(sessions, inputs(random, count), f"{count} tokens after {held}")
@@ -153,6 +154,22 @@ def check(build, text, flags, kernels, inputs, counts):
         for session, checkpoint in zip(sessions, checkpoints):
             session.restore(checkpoint)
         compare(sessions, inputs(random, 2), "2 tokens from a checkpoint")
+        for session in sessions:
+            session.close()
+
+
+def check_model(build, flags):
+    """A language model goes on from a text that is long enough for selections."""
+    from tokenizers import Tokenizer
+    path = suite.ROOT / MODEL
+    tokens = Tokenizer.from_file(str(path.with_name("tokenizer.json"))).encode(pathlib.Path(suite.__file__).read_text()).ids
+    with tempfile.TemporaryDirectory() as name:
+        sessions = open_sessions(build, pathlib.Path(name), path, flags, SELECTION)
+        own = sessions[0].module.names("forward", runtime.INPUT)[0]
+        begin = 0
+        for end in [330, 331, 332, 333, 334, 340]:
+            compare(sessions, {own: np.asarray(tokens[begin:end], np.int64)[None]}, f"tokens {begin} to {end}", "logits", MODEL_TOLERANCE)
+            begin = end
         for session in sessions:
             session.close()
 
@@ -172,6 +189,7 @@ def main():
                                          ["cuda.attention.f32"] + SELECTION * flags[0].endswith("top-blocks"),
                                          sparse_inputs, [421, 1, 1, 1, 1, 9]))
               for flags in SPARSE_PATTERNS]
+    cases += [(f"{MODEL} {' '.join(flags)}", lambda flags=flags: check_model(build, flags)) for flags in SPARSE_PATTERNS[1:]]
     return suite.run_all([case for case in cases if options.only in case[0]], lambda case: case(), options.jobs)
 
 

@@ -39,14 +39,7 @@ struct IndexBuilder {
   Value larger(Value x, Value y) { return arith::MaxSIOp::create(b, x, y); }
   Value isLess(Value x, Value y) { return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y); }
   Value choose(Value condition, Value x, Value y) { return arith::SelectOp::create(b, condition, x, y); }
-  /// An element of a tensor of integers.
-  Value element(Value tensor, ValueRange at) {
-    return arith::IndexCastOp::create(b, b.getIndexType(), tensor::ExtractOp::create(b, tensor, at));
-  }
-  /// That of an operand of attention, or a number where it is absent.
-  Value element(Value tensor, Value sequence, int64_t absent) {
-    return tensor ? element(tensor, sequence) : constant(absent);
-  }
+  Value of(Value integer) { return arith::IndexCastOp::create(b, b.getIndexType(), integer); }
 };
 
 /// The lists `[B or 1, Hk or 1, Sq, T]` of an attention: the blocks with the first keys of a sequence, those with the last before each query,
@@ -92,51 +85,65 @@ private:
     Value own, sinkBegin, sinkEnd, begin, end;
   };
 
-  Query buildQuery(IndexBuilder &index, Value sequence, Value number) {
+  /// What the operands of attention say of a sequence, 0 where they are absent.
+  struct Sequence {
+    Value keyBegin, lag;
+  };
+
+  Query buildQuery(IndexBuilder &index, const Sequence &sequence, Value number) {
     Query query;
-    query.own = index.add(index.sub(first, index.element(op.getLags(), sequence, 0)), number);
-    Value keyBegin = index.element(op.getKeyBegin(), sequence, 0);
-    query.sinkBegin = index.divide(keyBegin, size);
-    query.sinkEnd = sinks == 0 ? index.constant(0) : index.divideUp(index.add(keyBegin, index.constant(sinks)), size);
+    query.own = index.add(index.sub(first, sequence.lag), number);
+    query.sinkBegin = index.divide(sequence.keyBegin, size);
+    query.sinkEnd =
+        sinks == 0 ? index.constant(0) : index.divideUp(index.add(sequence.keyBegin, index.constant(sinks)), size);
     Value firstKey = index.larger(index.sub(query.own, index.constant(window - 1)), index.constant(0));
     query.begin = index.larger(query.sinkBegin, query.sinkEnd);
     query.end = index.larger(index.divide(firstKey, size), query.sinkEnd);
     return query;
   }
 
-  /// The i64 tensor of these sizes that `element` computes, where it is called with the loops.
+  /// The i64 tensor of these sizes, sequences first, that `element` computes, where it is called with the loops.
   Value buildIntegers(ArrayRef<OpFoldResult> sizes,
-                      llvm::function_ref<Value(IndexBuilder &, ArrayRef<Value>)> element) {
+                      llvm::function_ref<Value(IndexBuilder &, ArrayRef<Value>, const Sequence &)> element) {
     Value init = tensor::EmptyOp::create(b, sizes, b.getI64Type());
-    auto body = [&](OpBuilder &nested, Location loc, ValueRange) {
+    SmallVector<Value> ofSequences = llvm::to_vector(
+        llvm::make_filter_range(ArrayRef<Value>{op.getKeyBegin(), op.getLags()}, [](Value value) { return !!value; }));
+    auto body = [&](OpBuilder &nested, Location loc, ValueRange args) {
       ImplicitLocOpBuilder at(loc, nested);
       IndexBuilder index{at};
       SmallVector<Value> loops;
       for (size_t i = 0; i < sizes.size(); ++i)
         loops.push_back(linalg::IndexOp::create(at, i));
-      Value result = element(index, loops);
+      Sequence sequence;
+      sequence.keyBegin = op.getKeyBegin() ? index.of(args.front()) : index.constant(0);
+      sequence.lag = op.getLags() ? index.of(args[ofSequences.size() - 1]) : index.constant(0);
+      Value result = element(index, loops, sequence);
       linalg::YieldOp::create(at, arith::IndexCastOp::create(at, at.getI64Type(), result).getResult());
     };
-    SmallVector<AffineMap> maps = {b.getMultiDimIdentityMap(sizes.size())};
+    AffineMap all = b.getMultiDimIdentityMap(sizes.size());
+    SmallVector<AffineMap> maps(ofSequences.size(), all.getMajorSubMap(1));
+    maps.push_back(all);
     SmallVector<utils::IteratorType> loops(sizes.size(), utils::IteratorType::parallel);
-    return linalg::GenericOp::create(b, init.getType(), ValueRange(), init, maps, loops, body).getResult(0);
+    return linalg::GenericOp::create(b, init.getType(), ofSequences, init, maps, loops, body).getResult(0);
   }
 
   Value buildBound(llvm::function_ref<Value(const Query &)> get) {
-    return buildIntegers({sequences, queries}, [&](IndexBuilder &index, ArrayRef<Value> loops) {
-      return get(buildQuery(index, loops[0], loops[1]));
-    });
+    return buildIntegers({sequences, queries},
+                         [&](IndexBuilder &index, ArrayRef<Value> loops, const Sequence &sequence) {
+                           return get(buildQuery(index, sequence, loops[1]));
+                         });
   }
 
   /// Lists whose last places are those of `selected`, unless it is null.
   Value buildLists(ArrayRef<OpFoldResult> sizes, Value selected) {
-    return buildIntegers(sizes, [&](IndexBuilder &index, ArrayRef<Value> loops) {
-      Value place = loops[3], block = buildPlace(index, buildQuery(index, loops[0], loops[2]), place);
+    return buildIntegers(sizes, [&](IndexBuilder &index, ArrayRef<Value> loops, const Sequence &sequence) {
+      Value place = loops[3], block = buildPlace(index, buildQuery(index, sequence, loops[2]), place);
       if (!selected)
         return block;
       Value number = index.sub(place, index.constant(sinkBlocks + windowBlocks)), zero = index.constant(0);
       Value at[] = {loops[0], loops[1], loops[2], index.larger(number, zero)};
-      return index.choose(index.isLess(number, zero), block, index.element(selected, at));
+      return index.choose(index.isLess(number, zero), block,
+                          index.of(tensor::ExtractOp::create(index.b, selected, at)));
     });
   }
 
