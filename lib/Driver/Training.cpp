@@ -114,15 +114,17 @@ cli::TuningOptions TrainingOptions::getTuning(int64_t steps) const {
   return options;
 }
 
-std::string TrainingOptions::describeRun(StringRef model, const cli::TuningData &tokens, int64_t steps) const {
+std::string TrainingOptions::describeRun(StringRef model, const cli::TuningData &tokens, int64_t steps,
+                                         const TargetOptions &target) const {
   AddOptimizerOptions chosen = getOptimizer();
   cli::TuningOptions run = getTuning(steps);
   return llvm::formatv(
       "model {0}, data {1:x-8}, context {2}, batch {3}, steps {4}, seed {5}, learning rate {6}, warmup {7}, {8}, "
-      "{9}, weight decay {10}, clip norm {11}, momentum {12}, beta1 {13}, beta2 {14}, epsilon {15}{16}",
+      "{9}, weight decay {10}, clip norm {11}, momentum {12}, beta1 {13}, beta2 {14}, epsilon {15}{16}{17}",
       model, tokens.sum(), context, batch, steps, run.seed, describe(run.learningRate), run.warmup, schedule, optimizer,
       describe(chosen.weightDecay), describe(chosen.maxNorm), describe(chosen.momentum), describe(chosen.beta1),
-      describe(chosen.beta2), describe(chosen.epsilon), keepZeros ? ", keep zeros" : "");
+      describe(chosen.beta2), describe(chosen.epsilon), keepZeros ? ", keep zeros" : "",
+      target.isCuda() ? ", target cuda, chip " + target.chip : "");
 }
 
 absl::StatusOr<TrainingData> TrainingData::read(const TrainingOptions &options) {

@@ -33,8 +33,9 @@ struct TrainingOptions {
   /// Of so many steps, with nothing written beside.
   cli::TuningOptions getTuning(int64_t steps) const;
   AddOptimizerOptions getOptimizer() const;
-  /// All that the bits of a training follow from, but for threads: `model` is a fingerprint.
-  std::string describeRun(llvm::StringRef model, const cli::TuningData &tokens, int64_t steps) const;
+  /// All that the bits of a training follow from, but for threads and the processor: `model` is a fingerprint.
+  std::string describeRun(llvm::StringRef model, const cli::TuningData &tokens, int64_t steps,
+                          const TargetOptions &target) const;
 };
 
 /// What the files of the options have.

@@ -177,7 +177,8 @@ absl::Status checkParameters(rt::State &state, int64_t step) {
   for (const rt::Slot &slot : state.slots()) {
     if (slot.description().beginning.empty())
       continue;
-    if (!isFinite(slot.content().view))
+    HONE_ASSIGN_OR_RETURN(rt::StateBuffer held, slot.contentOnHost());
+    if (!isFinite(held.view))
       return invalid("step ", step, ": the parameter '", slot.description().name,
                      "' is no longer finite; a smaller --learning-rate may help");
   }
@@ -339,9 +340,12 @@ absl::StatusOr<TuningResult> runTuning(const std::string &artefact, const Tuning
   }
   HONE_ASSIGN_OR_RETURN(TuningResult result,
                         Tuning(*session, data, options, std::move(batch), std::move(validation)).run());
-  for (const rt::Slot &slot : session->state().slots())
-    if (!slot.description().beginning.empty())
-      HONE_RETURN_IF_ERROR(receive(slot.description().name, bytesOf(slot.content().view)));
+  for (const rt::Slot &slot : session->state().slots()) {
+    if (slot.description().beginning.empty())
+      continue;
+    HONE_ASSIGN_OR_RETURN(rt::StateBuffer held, slot.contentOnHost());
+    HONE_RETURN_IF_ERROR(receive(slot.description().name, bytesOf(held.view)));
+  }
   return result;
 }
 

@@ -31,16 +31,19 @@ absl::Status writeCheckpoint(const std::string &path, const std::string &run, in
   std::vector<io::StoredTensor> tensors;
   uint32_t sum = 0;
   for (const rt::Slot &slot : state.slots()) {
-    const hone_tensor &held = slot.content().view;
-    tensors.push_back({slot.description().name, slot.description().dtype, {held.sizes, held.sizes + held.rank}});
-    sum = io::crcOf(bytesOf(held), sum);
+    HONE_ASSIGN_OR_RETURN(rt::StateBuffer held, slot.contentOnHost());
+    const hone_tensor &view = held.view;
+    tensors.push_back({slot.description().name, slot.description().dtype, {view.sizes, view.sizes + view.rank}});
+    sum = io::crcOf(bytesOf(view), sum);
   }
   std::map<std::string, std::string> metadata = {
       {kStep, std::to_string(step)}, {kRun, run}, {kSum, std::to_string(sum)}};
   HONE_ASSIGN_OR_RETURN(io::SafetensorsWriter writer,
                         io::SafetensorsWriter::create(path, std::move(tensors), metadata));
-  for (const rt::Slot &slot : state.slots())
-    HONE_RETURN_IF_ERROR(writer.append(bytesOf(slot.content().view)));
+  for (const rt::Slot &slot : state.slots()) {
+    HONE_ASSIGN_OR_RETURN(rt::StateBuffer held, slot.contentOnHost());
+    HONE_RETURN_IF_ERROR(writer.append(bytesOf(held.view)));
+  }
   return writer.commit();
 }
 

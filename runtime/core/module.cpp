@@ -362,7 +362,7 @@ Session::Session(std::shared_ptr<const Module> module, Module::Entry entry, std:
     : owner(std::move(module)), target(entry), scratch(std::move(scratch)),
       memory(owner->description.slotsOf(*entry.info),
              this->scratch->queue ? this->scratch->queue->stateMemory() : hostStateMemory(),
-             Module::beginningsOf(owner, *entry.info)) {}
+             Module::beginningsOf(owner, *entry.info, *this->scratch)) {}
 
 absl::StatusOr<std::vector<io::Array>> Session::forward(std::span<const NamedTensor> inputs) {
   return run(target, inputs, nullptr);

@@ -60,7 +60,8 @@ private:
   absl::Status openWeights();
   absl::Status checkWeightAddresses() const;
   absl::Status checkBeginnings() const;
-  static std::vector<StateBuffer> beginningsOf(const std::shared_ptr<const Module> &module, const io::EntryInfo &entry);
+  static std::vector<StateBuffer> beginningsOf(const std::shared_ptr<const Module> &module, const io::EntryInfo &entry,
+                                               const Memory &memory);
   absl::Status checkCpu() const;
   absl::Status checkSanitizer() const;
   absl::Status checkDevice() const;

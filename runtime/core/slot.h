@@ -49,6 +49,8 @@ public:
 
   /// Of a slot that is replaced as a whole: what it holds, which no call changes; without an owner where it is at its beginning.
   const StateBuffer &content() const { return buffer; }
+  /// The same in the host's memory. Between two calls.
+  absl::StatusOr<StateBuffer> contentOnHost() const { return memory->download(buffer); }
   void setContent(StateBuffer content) { buffer = std::move(content); }
 
   /// Of a slot that grows, what it holds, or none before the first append. `setHeld` replaces its memory by one that holds the same.

@@ -273,23 +273,26 @@ absl::Status State::restore(const Checkpoint &point) {
   return absl::OkStatus();
 }
 
+/// A copy of `content` where the slot's state is.
+absl::StatusOr<StateBuffer> State::uploadTo(Slot &slot, const hone_tensor &content) {
+  const io::TensorInfo &info = slot.description();
+  HONE_ASSIGN_OR_RETURN(std::vector<int64_t> held, firstSizes(info, fixed));
+  std::span<const int64_t> sizes(content.sizes, static_cast<size_t>(content.rank));
+  if (slot.grows() || content.dtype != info.dtype || !std::ranges::equal(sizes, held))
+    return invalid("cannot set state '", info.name, "' of ", io::dtypeName(info.dtype), " ", io::shapeText(info.shape),
+                   " to ", io::dtypeName(static_cast<hone_dtype>(content.dtype)), " ", io::shapeText(sizes));
+  return memory->upload(content);
+}
+
 absl::Status State::setContents(std::span<const hone_tensor> contents) {
   if (contents.size() != all.size())
     return invalid("expected ", all.size(), " tensors of the state, but got ", contents.size());
   std::vector<StateBuffer> copies;
   for (size_t i = 0; i < all.size(); ++i) {
-    const io::TensorInfo &info = all[i].description();
-    HONE_ASSIGN_OR_RETURN(hone_tensor held, all[i].view(0, fixed));
-    std::span<const int64_t> sizes(contents[i].sizes, static_cast<size_t>(contents[i].rank));
-    if (all[i].grows() || contents[i].dtype != info.dtype ||
-        !std::ranges::equal(sizes, std::span(held.sizes, static_cast<size_t>(held.rank))))
-      return invalid("cannot set state '", info.name, "' of ", io::dtypeName(info.dtype), " ",
-                     io::shapeText(info.shape), " to ", io::dtypeName(static_cast<hone_dtype>(contents[i].dtype)), " ",
-                     io::shapeText(sizes));
-    HONE_ASSIGN_OR_RETURN(copies.emplace_back(), memory->copyOf(contents[i]));
+    HONE_ASSIGN_OR_RETURN(copies.emplace_back(), uploadTo(all[i], contents[i]));
   }
   for (size_t i = 0; i < all.size(); ++i)
-    all[i].setContent(std::move(copies[i]));
+    HONE_RETURN_IF_ERROR(all[i].beginWith(fixed, std::move(copies[i]), 0));
   hasBegun = true;
   return absl::OkStatus();
 }

@@ -78,7 +78,7 @@ public:
   absl::Status forkFrom(State &other);
   /// Becomes a copy of others, one at least, likewise: of several, the sequences of one after those of another. It shares nothing.
   absl::Status copyFrom(std::span<const State *const> others);
-  /// Every slot, each of which is replaced as a whole, becomes a copy of a tensor of its type and sizes. Between two calls. Fails with the state
+  /// Every slot, each of which is replaced as a whole, becomes a copy of a dense tensor of the host of its type and sizes. Between two calls. Fails with the state
   /// as it was.
   absl::Status setContents(std::span<const hone_tensor> contents);
   /// Becomes a state of one text of `length` positions whose slots hold these, one each (Slot::beginWith). Fails with the state at its
@@ -90,6 +90,7 @@ public:
 
 private:
   void fixSymbols(const io::TensorInfo &slot, const Symbols &callSymbols);
+  absl::StatusOr<StateBuffer> uploadTo(Slot &slot, const hone_tensor &content);
   int64_t sequences() const;
   absl::Status checkKept(int64_t sequence, std::span<const int64_t> kept) const;
   absl::Status truncateTo(const Lengths &lengths);

@@ -32,6 +32,10 @@ public:
 
   absl::StatusOr<StateBuffer> copyOf(const hone_tensor &tensor) override { return own(io::Array::copyOf(tensor)); }
 
+  absl::StatusOr<StateBuffer> upload(const hone_tensor &tensor) override { return copyOf(tensor); }
+
+  absl::StatusOr<StateBuffer> download(const StateBuffer &buffer) override { return buffer; }
+
   void plan(std::vector<GrowingTensor>) override {}
 
   absl::StatusOr<StateBuffer> extend(const GrowingTensor &needed, int64_t multiple, const StateBuffer &held,
@@ -71,11 +75,8 @@ public:
 
 private:
   static absl::StatusOr<StateBuffer> own(absl::StatusOr<io::Array> array) {
-    if (!array.ok())
-      return array.status();
-    auto owner = std::make_shared<io::Array>(*std::move(array));
-    hone_tensor view = owner->view();
-    return StateBuffer{view, std::move(owner)};
+    HONE_RETURN_IF_ERROR(array.status());
+    return bufferOf(*std::move(array));
   }
 };
 

@@ -70,6 +70,12 @@ public:
   /// A dense copy.
   virtual absl::StatusOr<StateBuffer> copyOf(const hone_tensor &tensor) = 0;
 
+  /// A copy of a dense tensor of the host. Between two calls.
+  virtual absl::StatusOr<StateBuffer> upload(const hone_tensor &tensor) = 0;
+
+  /// What a dense tensor holds in the host's memory: itself where it lies there. Between two calls.
+  virtual absl::StatusOr<StateBuffer> download(const StateBuffer &buffer) = 0;
+
   /// Says which tensors will grow together before the first of them does, whose sizes are known.
   virtual void plan(std::vector<GrowingTensor> tensors) = 0;
 
@@ -100,6 +106,13 @@ public:
 
 /// The host's memory. Room that extend() makes holds zeros, twice as many positions as before.
 StateMemory &hostStateMemory();
+
+/// An array that lives as long as the buffer.
+inline StateBuffer bufferOf(io::Array array) {
+  auto owner = std::make_shared<io::Array>(std::move(array));
+  hone_tensor view = owner->view();
+  return {view, std::move(owner)};
+}
 
 /// The part of `tensor` that begins at `first` of `axis` and has `count` positions.
 inline hone_tensor sliceOf(hone_tensor tensor, size_t axis, int64_t first, int64_t count) {

@@ -114,6 +114,25 @@ absl::StatusOr<StateBuffer> SessionState::copyOf(const hone_tensor &tensor) {
   return buffer;
 }
 
+absl::StatusOr<StateBuffer> SessionState::upload(const hone_tensor &tensor) {
+  std::span<const int64_t> sizes(tensor.sizes, static_cast<size_t>(tensor.rank));
+  auto dtype = static_cast<hone_dtype>(tensor.dtype);
+  StateBuffer buffer;
+  HONE_RETURN_IF_ERROR(queue.betweenCalls([&]() -> absl::Status {
+    HONE_ASSIGN_OR_RETURN(buffer, create(dtype, sizes));
+    return queue.upload(buffer.view.data, tensor.data, bytesOf(dtype, sizes));
+  }));
+  return buffer;
+}
+
+absl::StatusOr<StateBuffer> SessionState::download(const StateBuffer &buffer) {
+  std::vector<int64_t> sizes(buffer.view.sizes, buffer.view.sizes + buffer.view.rank);
+  HONE_ASSIGN_OR_RETURN(io::Array array, io::Array::create(static_cast<hone_dtype>(buffer.view.dtype), sizes));
+  HONE_RETURN_IF_ERROR(queue.betweenCalls(
+      [&] { return queue.fetch(array.data(), buffer.view.data, static_cast<uint64_t>(array.bytes())); }));
+  return bufferOf(std::move(array));
+}
+
 void SessionState::plan(std::vector<GrowingTensor> tensors) {
   planned = std::move(tensors);
   shared.reset();

@@ -25,6 +25,8 @@ public:
   absl::Status copy(const hone_tensor &from, const hone_tensor &to) override;
   absl::Status move(std::span<const Positions> tensors, std::span<const PositionMove> moves) override;
   absl::StatusOr<StateBuffer> copyOf(const hone_tensor &tensor) override;
+  absl::StatusOr<StateBuffer> upload(const hone_tensor &tensor) override;
+  absl::StatusOr<StateBuffer> download(const StateBuffer &buffer) override;
   void plan(std::vector<GrowingTensor> tensors) override;
   absl::StatusOr<StateBuffer> extend(const GrowingTensor &needed, int64_t multiple, const StateBuffer &held,
                                      int64_t used) override;

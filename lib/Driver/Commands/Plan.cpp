@@ -122,8 +122,8 @@ FailureOr<SmallVector<int64_t>> ProbeOptions::listSteps(Location loc) const {
 
 std::string ProbeOptions::describeRun(StringRef model, const TrainingData &data, StringRef rate, int64_t steps) const {
   return llvm::formatv("{0}, validated on {1:x-8}, prune {2} {3} {4} {5}{6}",
-                       training.describeRun(model, data.tokens, steps), data.valid->sum(), pruning().pattern, rate,
-                       pruning().method, pruning().parts,
+                       training.describeRun(model, data.tokens, steps, compile.target), data.valid->sum(),
+                       pruning().pattern, rate, pruning().method, pruning().parts,
                        compile.compression.statistics.empty() ? "" : ", with statistics");
 }
 

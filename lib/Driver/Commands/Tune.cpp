@@ -63,6 +63,7 @@ TuneOptions::TuneOptions(OptionSet &set) {
   set.add("keep-zeros", training.keepZeros,
           "Elements of matrices that are 0 stay 0: those that were pruned (default with --prune=N:M)");
   declarePruning(set);
+  compile.target.declareDevice(set);
   set.add("log", log, "FILE.jsonl", "Write a line of JSON for each step to FILE");
   set.add("checkpoint", checkpoint, "FILE.safetensors",
           "Write the state of the training to FILE now and then, and go on from there where it exists");
@@ -213,7 +214,7 @@ static LogicalResult tune(TuneOptions &options, MLIRContext *context) {
     return replaceWeight(*module, name, bytes);
   };
   cli::TuningOptions tuning = options.getTuning();
-  tuning.run = options.training.describeRun(step->fingerprint, data->tokens, options.steps);
+  tuning.run = options.training.describeRun(step->fingerprint, data->tokens, options.steps, options.compile.target);
   auto result = cli::runTuning(step->artefact, data->tokens, data->getValid(), tuning, receive);
   if (failed(report(loc, result.status())) ||
       failed(exportOnnx(*module, options.compile.outputs.path, [](int64_t, int64_t, StringRef) {})))

@@ -31,7 +31,6 @@ struct GradientOptions {
             "and "
             "inputs with commas ('hone run --entry=gradients')")
         .needs("--tensor-parallel=1", [&target] { return target.ranks == 1; })
-        .needs("--target=cpu", [&target] { return !target.isCuda(); })
         .check([&phases]() -> std::string {
           if (phases.startFrom.empty() || getPhaseNumber(phases.startFrom) <= getPhaseNumber("lower"))
             return "";

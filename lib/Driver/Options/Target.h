@@ -24,6 +24,17 @@ struct TargetOptions {
 
   void declare(OptionSet &set) {
     set.add("mcpu", cpu, "CPU", "CPU to make code for: native (default) or LLVM's name of one");
+    declareDevice(set);
+    set.add("sanitize", sanitize, "KIND", "Check accesses to memory in generated code: address (slow)")
+        .oneOf({"address"})
+        .needs("--target=cpu", [this] { return !isCuda(); });
+    set.add("tensor-parallel", ranks, "N",
+            "Split the model over N processes, which run the artefact together by MPI (default: 1)")
+        .upTo(io::kMostRanks);
+  }
+
+  /// Of commands that run what they compile, too.
+  void declareDevice(OptionSet &set) {
     set.add("target", device, "DEVICE", "Device to make code for: cpu (default) or cuda")
         .oneOf({"cpu", "cuda"})
         .check([this] {
@@ -34,12 +45,6 @@ struct TargetOptions {
         .needs("--target=cuda", [this] { return isCuda(); });
     set.add("ptxas", ptxas, "FILE", "With --target=cuda, CUDA's assembler (default: that of the build)")
         .needs("--target=cuda", [this] { return isCuda(); });
-    set.add("sanitize", sanitize, "KIND", "Check accesses to memory in generated code: address (slow)")
-        .oneOf({"address"})
-        .needs("--target=cpu", [this] { return !isCuda(); });
-    set.add("tensor-parallel", ranks, "N",
-            "Split the model over N processes, which run the artefact together by MPI (default: 1)")
-        .upTo(io::kMostRanks);
   }
 };
 
