@@ -12,6 +12,8 @@
 #include "hone/kernels/limits.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 
@@ -23,6 +25,8 @@ namespace hone {
 static constexpr int64_t kMostHeadValues = 512;
 /// What rows of a weight begin at multiples of.
 static constexpr int64_t kRowBytes = 16;
+/// Inputs from which on a product of matrices is one of tensor cores, and leading axes of an operand that kernels walk.
+static constexpr int64_t kLeastInputs = 16, kMostLeadingAxes = 3;
 /// Inputs that a lane takes at once, the fewest that share a scale, and bits that rows of levels are multiples of.
 static constexpr int64_t kLaneInputs = 8, kLeastGroup = 32, kWordBits = 32;
 
@@ -58,6 +62,16 @@ static bool hasReadableRows(AffineAttr affine, int64_t inputs) {
   bool areGroups =
       group == 0 ? inputs * affine.getBits() % kWordBits == 0 : group >= kLeastGroup && llvm::isPowerOf2_64(group);
   return areGroups && inputs % kLaneInputs == 0 && !affine.getTransposed();
+}
+
+/// Whether a matrix of plain floats is computed, or state: no parameter. Kernels bring its rows into order before they multiply.
+static bool isComputedMatrix(Value weight) {
+  auto type = cast<RankedTensorType>(weight.getType());
+  auto memory = weight.getDefiningOp<bufferization::ToTensorOp>();
+  Value buffer = memory ? memory.getBuffer() : Value();
+  if (auto transpose = buffer ? buffer.getDefiningOp<memref::TransposeOp>() : memref::TransposeOp())
+    buffer = transpose.getIn();
+  return type.getRank() == 2 && arePlainFloats(weight) && (!buffer || !buffer.getDefiningOp<hrt::WeightOp>());
 }
 
 static bool isRounding(AffineAttr affine) { return affine && affine.getActivations() != 0 && !affine.getAtLeast(); }
@@ -108,6 +122,8 @@ static std::string getProduct(Value weight) {
            (affine ? "affine" + std::to_string(affine.getBits()) : getFloatName(cast<TypeAttr>(kept).getValue()).str());
   }
   std::string format = getFormat(weight);
+  if (format.empty() && isComputedMatrix(weight))
+    format = getFloatName(cast<RankedTensorType>(weight.getType()).getElementType());
   return format.empty() ? "" : "cuda.linear." + format;
 }
 
@@ -131,6 +147,21 @@ static KernelCall selectProduct(OpBuilder &b, Location loc, Value x, Value weigh
   Attribute kept = getKept(weight);
   addFormatIntegers(kernel, kept ? dyn_cast<AffineAttr>(kept) : getLevels(weight));
   return kernel;
+}
+
+/// a · b as the layer whose weight is bᵀ, where b is one matrix. Products of few inputs stay in f32: a kernel of many rows splits them into
+/// terms of 16 bits.
+static KernelCall select(OpBuilder &b, MatmulOp op) {
+  RankedTensorType left = op.getA().getType(), right = op.getB().getType();
+  int64_t inputs = right.getDimSize(right.getRank() - 2);
+  if (right.getRank() != 2 || left.getRank() > kMostLeadingAxes + 1 ||
+      (!right.isDynamicDim(0) && inputs < kLeastInputs))
+    return {};
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, op.getLoc(), op.getB());
+  std::swap(sizes[0], sizes[1]);
+  Value empty = tensor::EmptyOp::create(b, op.getLoc(), sizes, right.getElementType());
+  Value weight = linalg::TransposeOp::create(b, op.getLoc(), op.getB(), empty, ArrayRef<int64_t>{1, 0})->getResult(0);
+  return selectProduct(b, op.getLoc(), op.getA(), weight, Value());
 }
 
 /// What follows zeros along the last axis: a bias of the last keys. Null where other axes are padded, or with other numbers.
@@ -203,6 +234,8 @@ static KernelCall select(OpBuilder &b, Operation *op) {
     return select(pool);
   if (auto blocks = dyn_cast<SelectBlocksOp>(op))
     return select(blocks);
+  if (auto product = dyn_cast<MatmulOp>(op))
+    return select(b, product);
   KernelCall namesake = selectNamesake(op, "cuda.");
   bool isRead = !namesake.name.empty() && arePlainFloats(op->getOperands()) && hasRoomForKeys(op);
   return isRead ? namesake : KernelCall();

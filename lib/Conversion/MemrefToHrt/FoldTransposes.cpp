@@ -48,15 +48,16 @@ bool keepsLast(linalg::TransposeOp transpose) {
   return !permutation.empty() && permutation.back() == static_cast<int64_t>(permutation.size()) - 1;
 }
 
-/// Whether `use` is a matrix of a dense product, which takes column-major ones as they are.
+/// Whether `use` is a matrix of a dense product, which takes column-major ones as they are, or brings their rows into order itself.
 bool readsMatrix(OpOperand &use) {
   auto kernel = dyn_cast<hrt::KernelOp>(use.getOwner());
   const kernels::KernelInfo *info = kernel ? kernels::findKernelInfo(kernel.getName().str()) : nullptr;
   if (!info || kernel.isDpsInit(&use))
     return false;
   std::string_view signature = info->signature.name;
-  return signature == "Matmul" ||
-         (signature == "PlainLinear" && use.get() == kernel.getInputs()[kernels::indexOf(*info, "weight")]);
+  auto is = [&](std::string_view operand) { return use.get() == kernel.getInputs()[kernels::indexOf(*info, operand)]; };
+  return signature == "Matmul" || (signature == "PlainLinear" && is("weight")) ||
+         (info->name.starts_with("cuda.linear.") && (is("x") || is("weight")));
 }
 
 /// The result is matrices that are column-major in what is transposed, and all that reads it are dense products.

@@ -134,7 +134,7 @@ LogicalResult PathStep::build() {
         sumAll(end, {weight.begin, weight.end, weight.gradient}, [](LocBuilder &nested, ValueRange args) -> Value {
           return arith::MulFOp::create(nested, arith::SubFOp::create(nested, args[1], args[0]), args[2]);
         });
-    slope = arith::AddFOp::create(end, slope, part);
+    slope = arith::AddFOp::create(end, slope, tensor::ExtractOp::create(end, part, ValueRange()));
   }
   Value result = tensor::FromElementsOp::create(end, RankedTensorType::get({}, end.getF64Type()), slope);
   state.finish({{loss, kLossName}, {result, kSlope}});

@@ -93,7 +93,7 @@ Value sumAll(LocBuilder &b, ValueRange tensors, Step step) {
         Value wide = arith::ExtFOp::create(inner, inner.getF64Type(), args[0]);
         linalg::YieldOp::create(inner, ValueRange(arith::AddFOp::create(inner, args[1], wide)));
       });
-  return tensor::ExtractOp::create(b, sum.getResult(0), ValueRange());
+  return sum.getResult(0);
 }
 
 namespace {
@@ -215,11 +215,14 @@ private:
     Sizes sizes{one, width}, strides{one, one};
     Value before = tensor::ExtractSliceOp::create(b, sums, Sizes{row, zero}, sizes, strides);
     Value more = tensor::ExtractSliceOp::create(b, g, Sizes{token, zero}, sizes, strides);
-    SmallVector<int64_t> loops = loopRange(0, 2);
-    Value sum = buildMap(
-        b, sizes, typeOf(sums).getElementType(), {{before, loops}, {more, loops}},
-        [](LocBuilder &step, ValueRange args) -> Value { return arith::AddFOp::create(step, args[0], args[1]); });
-    return tensor::InsertSliceOp::create(b, sum, sums, Sizes{row, zero}, sizes, strides);
+    SmallVector<AffineMap> maps(2, b.getMultiDimIdentityMap(2));
+    SmallVector<utils::IteratorType> iterators(2, utils::IteratorType::parallel);
+    auto add = [](OpBuilder &nested, Location loc, ValueRange args) {
+      linalg::YieldOp::create(nested, loc, ValueRange(arith::AddFOp::create(nested, loc, args[1], args[0])));
+    };
+    // In place: what it adds to is its destination.
+    auto sum = linalg::GenericOp::create(b, before.getType(), more, before, maps, iterators, add);
+    return tensor::InsertSliceOp::create(b, sum.getResult(0), sums, Sizes{row, zero}, sizes, strides);
   }
 };
 

@@ -28,7 +28,8 @@ mlir::Value sumRows(LocBuilder &b, mlir::Value tensor);
 /// A constant of f64.
 mlir::Value constantF64(LocBuilder &b, double value);
 
-/// The sum of what `step` gives for the elements of f32 tensors of one shape, an f64: rows are summed in f32, and their sums in f64.
+/// The sum of what `step` gives for the elements of f32 tensors of one shape, a tensor of one f64: rows are summed in f32, and their sums
+/// in f64.
 mlir::Value sumAll(LocBuilder &b, mlir::ValueRange tensors, Step step);
 
 } // namespace hone

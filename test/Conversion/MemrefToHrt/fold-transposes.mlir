@@ -130,6 +130,22 @@ func.func @product(%call: !hrt.call, %x: memref<?x8xf32>, %w: memref<8x4xf32>, %
   return
 }
 
+// The GPU's bring both operands into order, whatever their rows are.
+// CHECK-LABEL: func.func @product_of_gpu(
+// CHECK-SAME: %[[G:[a-z0-9]+]]: memref<?x8xf32>, %[[X:[a-z0-9]+]]: memref<?x4xf32>
+// CHECK-NOT: linalg.transpose
+// CHECK: %[[GT:.*]] = memref.transpose %[[G]] (d0, d1) -> (d1, d0)
+// CHECK: %[[XT:.*]] = memref.transpose %[[X]] (d0, d1) -> (d1, d0)
+// CHECK: hrt.kernel "cuda.linear.f32" %{{.*}} ints [0] ins(%[[GT]], %[[XT]]
+func.func @product_of_gpu(%call: !hrt.call, %g: memref<?x8xf32>, %x: memref<?x4xf32>, %none: memref<f32>, %y: memref<8x4xf32>, %rows: index) {
+  %a = memref.alloc(%rows) : memref<8x?xf32>
+  linalg.transpose ins(%g : memref<?x8xf32>) outs(%a : memref<8x?xf32>) permutation = [1, 0]
+  %b = memref.alloc(%rows) : memref<4x?xf32>
+  linalg.transpose ins(%x : memref<?x4xf32>) outs(%b : memref<4x?xf32>) permutation = [1, 0]
+  hrt.kernel "cuda.linear.f32" %call ints [0] ins(%a, %b, %none, %none, %none : memref<8x?xf32>, memref<4x?xf32>, memref<f32>, memref<f32>, memref<f32>) outs(%y : memref<8x4xf32>)
+  return
+}
+
 // What goes through others is copied: their rows would not be contiguous.
 // CHECK-LABEL: func.func @rows_of_product(
 // CHECK: linalg.transpose
