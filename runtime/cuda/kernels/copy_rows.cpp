@@ -15,9 +15,11 @@ RowView copyRows(KernelDevice &device, const RowView &from, int64_t rows, int32_
   CopyRowsArguments args = {from, nullptr, rows, roundUp(from.count, 8), type};
   args.to = static_cast<char *>(device.acquire(static_cast<uint64_t>(rows * args.stride * bytesOf(type))));
   void *pointers[] = {&args};
-  device.launch({kCopyRowsFatbin, "copy_rows"},
-                {{static_cast<uint32_t>(divideUp(args.stride, 256)),
-                  static_cast<uint32_t>(std::min<int64_t>(rows, kMaxGridY)), 1},
+  bool isTransposed = isColumnMajor(from);
+  int64_t columns = isTransposed ? kTransposedTile : 256, height = isTransposed ? kTransposedTile : 1;
+  device.launch({kCopyRowsFatbin, isTransposed ? "copy_columns" : "copy_rows"},
+                {{static_cast<uint32_t>(divideUp(args.stride, columns)),
+                  static_cast<uint32_t>(std::min<int64_t>(divideUp(rows, height), kMaxGridY)), 1},
                  {256, 1, 1},
                  0},
                 pointers);

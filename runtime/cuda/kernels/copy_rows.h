@@ -17,6 +17,12 @@ struct CopyRowsArguments {
   int32_t type;         // hone_dtype of `to`
 };
 
+/// What a block of copy_columns transposes at once, and its warps.
+constexpr int32_t kTransposedTile = 32, kTransposingWarps = 8;
+
+/// Whether neighbours are elements of a column: threads that go along rows would read a sector each.
+constexpr bool isColumnMajor(const RowView &view) { return view.inner > 1 && view.sizes[0] == 1 && view.strides[2] == 1; }
+
 class KernelDevice;
 
 /// `from` as dense rows of `type` in memory of the device that the caller releases (copy_rows.cu); rows begin at

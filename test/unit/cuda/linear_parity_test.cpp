@@ -144,6 +144,16 @@ TEST_P(LinearParity, LayoutsOfWeights) {
         check({{rows}, inputs, 19, kinds().back(), HONE_F32, Layout::Dense, false, 0, layout});
 }
 
+/// Operands whose neighbours are elements of a column, as those of gradients.
+TEST_P(LinearParity, Columns) {
+  for (int64_t rows : {5, 40, 70}) {
+    device->takeLaunched();
+    check({{rows}, 43, 139, kinds().back(), HONE_F32, Layout::Swapped, false, 0, Layout::Swapped});
+    std::set<std::string> launched = device->takeLaunched();
+    EXPECT_TRUE(launched.contains(rows > 32 ? "planes_of_columns" : "copy_columns")) << rows;
+  }
+}
+
 TEST_P(LinearParity, LongRows) {
   for (int64_t rows : {1, 4, 12})
     check({{rows}, 4104, 33, kinds().front()});

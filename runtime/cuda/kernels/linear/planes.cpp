@@ -4,6 +4,7 @@
 // Launches of the kernels that make planes.
 
 #include "planes.h"
+#include "../copy_rows.h"
 #include "../fatbin_index.h"
 #include "../kernel_device.h"
 
@@ -11,15 +12,17 @@
 
 namespace hone::cuda {
 
-static PlaneView makePlanes(KernelDevice &device, const char *function, PlanesArguments args) {
+/// Blocks of `function` take `columns` by `rows` elements at once.
+static PlaneView makePlanes(KernelDevice &device, const char *function, PlanesArguments args,
+                            int64_t columns = 8 * kPlaneThreads, int64_t rows = 1) {
   args.planeBytes = args.rows * args.depth * 2;
   args.to =
       static_cast<char *>(device.acquire(static_cast<uint64_t>(std::max<int64_t>(args.planeBytes * args.planes, 1))));
   void *pointers[] = {&args};
   if (args.depth > 0)
     device.launch({kPlanesFatbin, function},
-                  {{static_cast<uint32_t>(divideUp(args.depth, 8 * kPlaneThreads)),
-                    static_cast<uint32_t>(std::min(args.rows, kMaxGridY)), 1},
+                  {{static_cast<uint32_t>(divideUp(args.depth, columns)),
+                    static_cast<uint32_t>(std::min(divideUp(args.rows, rows), kMaxGridY)), 1},
                    {kPlaneThreads, 1, 1},
                    0},
                   pointers);
@@ -42,6 +45,8 @@ PlaneView planesOfRows(KernelDevice &device, const RowView &from, int64_t rows, 
   args.depth = roundUp(from.count, 8);
   args.planes = planes;
   args.type = type;
+  if (isColumnMajor(from))
+    return makePlanes(device, "planes_of_columns", args, kTransposedTile, kTransposedTile);
   return makePlanes(device, "planes_of_rows", args);
 }
 

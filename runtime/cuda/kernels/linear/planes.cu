@@ -4,6 +4,7 @@
 // Conversion of float rows and quantized weights to planes of 16-bit elements: a thread makes eight elements of a
 // row.
 
+#include "../copy_rows.h"
 #include "../device/weights.h"
 #include "planes.h"
 
@@ -82,6 +83,32 @@ extern "C" __global__ void __launch_bounds__(hone::cuda::kPlaneThreads)
     for (int i = 0; i < 8; ++i)
       values[i] = column + i < args.from.count ? loadElement(from, (column + i) * args.from.inner, args.from.dtype) : 0;
     storePlanes(args, row, column, values);
+  }
+}
+
+/// The same of rows whose neighbours are elements of a column, by tiles in shared memory: a thread has a quarter of a row's.
+extern "C" __global__ void __launch_bounds__(hone::cuda::kPlaneThreads)
+    planes_of_columns(const __grid_constant__ hone::cuda::PlanesArguments args) {
+  using namespace hone::cuda;
+  static_assert(kPlaneThreads * 8 == kTransposedTile * kTransposedTile);
+  __shared__ float tile[kTransposedTile][kTransposedTile + 1];
+  int lane = threadIdx.x % kTransposedTile, warp = threadIdx.x / kTransposedTile;
+  int own = threadIdx.x / (kTransposedTile / 8), part = threadIdx.x % (kTransposedTile / 8) * 8;
+  int64_t left = int64_t{kTransposedTile} * blockIdx.x, step = int64_t{kTransposedTile} * gridDim.y;
+  for (int64_t top = int64_t{kTransposedTile} * blockIdx.y; top < args.rows; top += step) {
+    for (int i = warp; i < kTransposedTile; i += kPlaneThreads / kTransposedTile) {
+      bool exists = top + lane < args.rows && left + i < args.from.count;
+      tile[i][lane] =
+          exists ? loadElement(args.from.data, top + lane + (left + i) * args.from.inner, args.from.dtype) : 0;
+    }
+    __syncthreads();
+    float values[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      values[i] = tile[part + i][own];
+    if (top + own < args.rows && left + part < args.depth)
+      storePlanes(args, top + own, left + part, values);
+    __syncthreads();
   }
 }
 
