@@ -334,6 +334,29 @@ void runNorm(Bench &bench, int64_t rows, int64_t count) {
     bench.device.release(tensor.data);
 }
 
+/// The products of queries and keys, and of their probabilities and values, in the gradient of attention: matrices of `positions` rows.
+void runProducts(Bench &bench, int64_t matrices, int64_t positions, int64_t headSize) {
+  std::string name =
+      "matmul.f32." + std::to_string(matrices) + "x" + std::to_string(positions) + "x" + std::to_string(headSize);
+  if (!bench.wants(name))
+    return;
+  hone_tensor x = randomTensor(bench.device, {matrices, positions, headSize}, HONE_F32, 4),
+              y = randomTensor(bench.device, {matrices, positions, headSize}, HONE_F32, 4),
+              logits = randomTensor(bench.device, {matrices, positions, positions}, HONE_F32, 4);
+  hone_tensor transposed = y;
+  std::swap(transposed.sizes[1], transposed.sizes[2]);
+  std::swap(transposed.strides[1], transposed.strides[2]);
+  double elements = static_cast<double>(matrices * positions),
+         operations = 2.0 * elements * static_cast<double>(positions * headSize);
+  double bytes = 4 * elements * static_cast<double>(2 * headSize + positions);
+  bench.run(name + ".logits", bytes, operations,
+            [&](int) { bench.device.call("cuda.matmul.f32", {x, transposed, logits}, {}, {}); });
+  bench.run(name + ".values", bytes, operations,
+            [&](int) { bench.device.call("cuda.matmul.f32", {logits, x, y}, {}, {}); });
+  for (const hone_tensor &tensor : {x, y, logits})
+    bench.device.release(tensor.data);
+}
+
 /// The peak read bandwidth: gibibytes, by threads with 128 bytes in flight each.
 void runMemory(Bench &bench) {
   std::string name = "memory.read";
@@ -392,6 +415,7 @@ void runAll(Bench &bench) {
   runLinearAttention(bench, 1, size(8192));
   runSelectBlocks(bench, 1, size(2048));
   runSelectBlocks(bench, size(4096), size(1024));
+  runProducts(bench, size(128), size(512), 64);
   runNorm(bench, 1, size(4096));
   runNorm(bench, size(8192), size(4096));
   runMemory(bench); // again, as clocks change

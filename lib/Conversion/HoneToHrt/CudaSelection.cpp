@@ -25,7 +25,7 @@ namespace hone {
 static constexpr int64_t kMostHeadValues = 512;
 /// What rows of a weight begin at multiples of.
 static constexpr int64_t kRowBytes = 16;
-/// Inputs from which on a product of matrices is one of tensor cores, and leading axes of an operand that kernels walk.
+/// Inputs from which on a product of matrices has a kernel, and leading axes of an operand that kernels walk.
 static constexpr int64_t kLeastInputs = 16, kMostLeadingAxes = 3;
 /// Inputs that a lane takes at once, the fewest that share a scale, and bits that rows of levels are multiples of.
 static constexpr int64_t kLaneInputs = 8, kLeastGroup = 32, kWordBits = 32;
@@ -149,14 +149,14 @@ static KernelCall selectProduct(OpBuilder &b, Location loc, Value x, Value weigh
   return kernel;
 }
 
-/// a · b as the layer whose weight is bᵀ, where b is one matrix. Products of few inputs stay in f32: a kernel of many rows splits them into
-/// terms of 16 bits.
+/// a · b as the layer whose weight is bᵀ, where b is one matrix. Sums of few products are loops, which are fused with what follows.
 static KernelCall select(OpBuilder &b, MatmulOp op) {
   RankedTensorType left = op.getA().getType(), right = op.getB().getType();
   int64_t inputs = right.getDimSize(right.getRank() - 2);
-  if (right.getRank() != 2 || left.getRank() > kMostLeadingAxes + 1 ||
-      (!right.isDynamicDim(0) && inputs < kLeastInputs))
+  if (!ShapedType::isDynamic(inputs) && inputs < kLeastInputs)
     return {};
+  if (right.getRank() != 2 || left.getRank() > kMostLeadingAxes + 1)
+    return selectNamesake(op, "cuda.");
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, op.getLoc(), op.getB());
   std::swap(sizes[0], sizes[1]);
   Value empty = tensor::EmptyOp::create(b, op.getLoc(), sizes, right.getElementType());

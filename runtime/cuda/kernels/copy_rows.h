@@ -21,7 +21,9 @@ struct CopyRowsArguments {
 constexpr int32_t kTransposedTile = 32, kTransposingWarps = 8;
 
 /// Whether neighbours are elements of a column: threads that go along rows would read a sector each.
-constexpr bool isColumnMajor(const RowView &view) { return view.inner > 1 && view.sizes[0] == 1 && view.strides[2] == 1; }
+constexpr bool isColumnMajor(const RowView &view) {
+  return view.inner > 1 && view.sizes[0] == 1 && view.strides[2] == 1;
+}
 
 class KernelDevice;
 

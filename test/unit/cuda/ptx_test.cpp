@@ -39,6 +39,7 @@ const std::vector<Rule> kRules = {
     {"(grouped_)?gemv_fma_f16_.*", {kLoad8, "fma.rn.f32", kShuffle}},
     {"gemv_stream_.*", {kMma, kCpAsync, kLoad16}},
     {"sparse_gemv_fma_f16_.*", {"fma.rn.f32", kShuffle}},
+    {"matmul", {"fma.rn.f32"}},
     {"(grouped_)?gemm_.*", {kMma, kLdmatrix, kCpAsync}},
     {"sparse_gemm_.*", {kMmaSparse, kLdmatrix, kCpAsync}},
     {"hopper_(gemm|flash)_.*", {kWgmma, kTmaLoad}},
@@ -57,7 +58,8 @@ const std::vector<Rule> kRules = {
     {"planes_of_.*", {kStore16}},
     {"rms_norm|layer_norm|attention_(fma|fma_masked|merge)|argmax_logits|sample_token", {kShuffle}},
     // Element by element, of any strides.
-    {"embedding_(1|quantized)|rope_1|strided_copy_[124]|copy_(rows|columns)|add_outliers|reduce_epilogue|exp_logits|expert_("
+    {"embedding_(1|quantized)|rope_1|strided_copy_[124]|copy_(rows|columns)|add_outliers|reduce_epilogue|exp_logits|"
+     "expert_("
      "groups|"
      "sum)",
      {}},
