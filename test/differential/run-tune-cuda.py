@@ -14,6 +14,7 @@ import tempfile
 
 import numpy as np
 
+import gradient_models
 import suite
 import tuning
 
@@ -66,6 +67,22 @@ def check_library(tools):
         raise suite.Failure(f"a step has {launches.get('emulated_product')} products of cuBLASLt, not {9 * LAYERS}")
 
 
+def check_gradients(tools):
+    """The entry `gradients` of an artefact for a GPU against that of the one for the CPU, to 1e-4 of the largest element."""
+    ids = np.random.default_rng(1).integers(0, 200, (BATCH, CONTEXT))
+    found = []
+    for target in ([], device_of("sm_80").flags):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            suite.run_tool([tools / "hone", "compile", MODEL, "--gradients=parameters", "--loss=cross-entropy", "--quiet", *target, "-o",
+                            folder / "gradients.hone"])
+            found.append(dict(gradient_models.run_gradients(tools, folder, {"input_ids": ids, "targets": np.roll(ids, -1, 1)})))
+    for name, expected in found[0].items():
+        error = np.abs(found[1][name] - expected).max() / np.abs(expected).max()
+        if not error <= 1e-4:
+            raise suite.Failure(f"{name} is off by {error:.1e} of its largest element")
+
+
 def all_cases():
     for number, (name, make) in enumerate(tuning.OPTIMIZERS.items()):
         chip = CHIPS[number % len(CHIPS)]
@@ -76,6 +93,7 @@ def all_cases():
     for chip in CHIPS:
         yield f"step/{chip}", functools.partial(check_step, chip)
     yield "library", check_library
+    yield "gradients", check_gradients
 
 
 def main():
