@@ -14,7 +14,7 @@ namespace hone {
 static Operation *getCombiner(linalg::LinalgOp op, OpOperand &output, Value result) {
   BlockArgument soFar = op.getMatchingBlockArgument(&output);
   Operation *combiner = result.getDefiningOp();
-  bool isExchangeable = result.getType().isF32() || result.getType().isInteger(32);
+  bool isExchangeable = isa<Float32Type, Float64Type>(result.getType()) || result.getType().isInteger(32);
   if (!combiner || !isExchangeable || combiner->getNumOperands() != 2 || !soFar.hasOneUse() ||
       !llvm::is_contained(combiner->getOperands(), soFar) || !arith::getNeutralElement(combiner))
     return nullptr;

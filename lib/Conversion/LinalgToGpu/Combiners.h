@@ -11,7 +11,7 @@
 namespace hone {
 
 /// For each output, the operation that joins what was reduced so far with the next term; fails where that is not one
-/// operation with a neutral element, on values that lanes can exchange (f32, i32).
+/// operation with a neutral element, on values that lanes can exchange (f32, f64, i32).
 llvm::FailureOr<llvm::SmallVector<mlir::Operation *>> getCombiners(mlir::linalg::LinalgOp op);
 
 /// Whether `operand` is contiguous along `dim`, of elements that vectors hold.

@@ -9,6 +9,8 @@
 #plain = affine_map<(d0, d1) -> (d0, d1)>
 #column = affine_map<(d0, d1) -> (d1)>
 #row = affine_map<(d0, d1) -> (d0)>
+#element = affine_map<(d0) -> (d0)>
+#none = affine_map<(d0) -> ()>
 
 // Two layers of one shape share a kernel, whose threads take 16 bytes at once.
 // CHECK-LABEL: @bias
@@ -69,6 +71,20 @@ func.func @columns(%call: !hrt.call, %x: memref<?x?xf32, #device>, %y: memref<?x
   return
 }
 
+// Floats of any width.
+// CHECK-LABEL: @doubles
+// CHECK: hrt.launch @device::@kernel_4
+func.func @doubles(%call: !hrt.call, %x: memref<?xf32, #device>, %y: memref<f64, #device>) attributes {hrt.entry} {
+  linalg.generic {indexing_maps = [#element, #none], iterator_types = ["reduction"]}
+      ins(%x : memref<?xf32, #device>) outs(%y : memref<f64, #device>) {
+  ^bb0(%p: f32, %q: f64):
+    %w = arith.extf %p : f32 to f64
+    %s = arith.addf %q, %w : f64
+    linalg.yield %s : f64
+  }
+  return
+}
+
 // Memory of the device is the runtime's; the host's is not touched.
 // CHECK-LABEL: @memory
 // CHECK: hrt.alloc
@@ -94,3 +110,5 @@ func.func @memory(%call: !hrt.call, %n: index, %x: memref<?xf32, #device>) -> me
 // CHECK-COUNT-5: gpu.shuffle xor
 // CHECK: gpu.func @kernel_3(
 // CHECK-NOT: gpu.shuffle
+// CHECK: gpu.func @kernel_4(
+// CHECK-COUNT-5: gpu.shuffle xor {{.*}} : f64
