@@ -154,6 +154,26 @@ TEST_P(Sessions, ReplacedStateReturnsToACheckpoint) {
   EXPECT_EQ(count(*counting), 1);
 }
 
+/// What a slot holds that is replaced as a whole goes to the host and comes from there.
+TEST_P(Sessions, ContentsAreReadAndSet) {
+  auto counting = open("count");
+  auto held = [&] {
+    auto content = counting->state().slots()[0].contentOnHost();
+    EXPECT_TRUE(content.ok()) << messageOf(content);
+    return *static_cast<const int64_t *>(content->view.data);
+  };
+  ASSERT_TRUE(counting->forward({}).ok());
+  ASSERT_TRUE(counting->forward({}).ok());
+  EXPECT_EQ(held(), 2);
+  io::Array forty = makeArray<int64_t>(HONE_I64, {1}, {40});
+  hone_tensor contents[] = {forty.view()};
+  ASSERT_TRUE(counting->state().setContents(contents).ok());
+  forty.as<int64_t>()[0] = 0; // it is a copy
+  EXPECT_EQ(held(), 40);
+  ASSERT_TRUE(counting->forward({}).ok());
+  EXPECT_EQ(held(), 41);
+}
+
 TEST_P(Sessions, KeepWhatVerificationAccepts) {
   next(*session, {1});
   next(*session, {2, 7, 3, 7});
