@@ -4,7 +4,8 @@
 """bench.py BUNDLE [--small] [FILTER]: Hone on this machine's GPU, cuBLASLt and PyTorch (flash attention) in one run.
 
 A line for each kernel: microseconds of both, Hone's bytes and operations a second, and its fraction of the read bandwidth measured in
-the same run. Then a line for each model: a decoding step against the time for reading its weights and state. At the end the goals of the
+the same run. Then a line for each model: a decoding step against the time for reading its weights and state, and
+PyTorch's in a CUDA graph. At the end the goals of the
 project, and whether they are met. Without PyTorch, or without one that sees a GPU, only Hone is measured. --small runs everything with
 small shapes. FILTER selects kernels and models whose name contains it.
 """
@@ -64,6 +65,44 @@ def attention(torch, queries, keys):
 def norm(torch, rows, count):
     x, weight = tensors(torch, (rows, count), (count,))
     return measure(torch, lambda i: torch.nn.functional.rms_norm(x, (count,), weight))
+
+
+def decoder_step(torch, shape, keys):
+    """A decoding step in bf16 after `keys` positions, recorded in a CUDA graph: the library's kernels without the cost of their launches."""
+    functional = torch.nn.functional
+    width, head, groups = shape["width"], shape["head"], shape["heads"] + 2 * shape["key_heads"]
+    layers = []
+    for _ in range(shape["layers"]):
+        layers.append(tensors(torch, (width,), (groups * head, width), (width, shape["heads"] * head), (width,), (2 * shape["hidden"], width),
+                              (width, shape["hidden"]), (1, shape["key_heads"], keys, head), (1, shape["key_heads"], keys, head)))
+    embedding, last, cosine, sine = tensors(torch, (shape["vocabulary"], width), (width,), (1, head // 2), (1, head // 2))
+    token = torch.zeros(1, dtype=torch.long, device="cuda")
+
+    def rotated(x):
+        a, b = x.chunk(2, -1)
+        return torch.cat((a * cosine - b * sine, b * cosine + a * sine), -1)
+
+    def step():
+        x = functional.embedding(token, embedding)
+        for norm, qkv, out, norm2, gate_up, down, key_cache, value_cache in layers:
+            rows = functional.linear(functional.rms_norm(x, (width,), norm), qkv).view(1, groups, 1, head)
+            query, key, value = rows.split((shape["heads"], shape["key_heads"], shape["key_heads"]), 1)
+            key_cache[:, :, -1:] = rotated(key)
+            value_cache[:, :, -1:] = value
+            found = functional.scaled_dot_product_attention(rotated(query), key_cache, value_cache, enable_gqa=True)
+            x = x + functional.linear(found.reshape(1, -1), out)
+            gate, up = functional.linear(functional.rms_norm(x, (width,), norm2), gate_up).chunk(2, -1)
+            x = x + functional.linear(functional.silu(gate) * up, down)
+        token.copy_(functional.linear(functional.rms_norm(x, (width,), last), embedding).argmax(-1))
+
+    stream = torch.cuda.Stream()
+    with torch.no_grad(), torch.cuda.stream(stream):
+        step()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=stream):
+            step()
+    torch.cuda.synchronize()
+    return measure(torch, lambda i: graph.replay())
 
 
 PEERS = {"linear": linear, "attention": attention, "rms_norm": norm}
@@ -179,8 +218,16 @@ def measure_model(bundle, folder, small):
     return json.loads(result.stdout)
 
 
-def measure_models(bundle, options, figures):
-    print(f"\n{'model':12} {'step µs':>10} {'MB read':>9} {'GB/s':>8} {'of memory':>10} {'prefill tokens/s':>17}")
+def peer_of_model(torch, folder):
+    """The time of PyTorch's step, after as many positions as ours have on average, or None."""
+    shape = folder / "shape.json"
+    if not torch or not shape.exists():
+        return None
+    return decoder_step(torch, json.loads(shape.read_text()), PROMPT_TOKENS + NEW_TOKENS // 2)
+
+
+def measure_models(bundle, options, torch, figures):
+    print(f"\n{'model':12} {'step µs':>10} {PEER:>11} {'MB read':>9} {'GB/s':>8} {'of memory':>10} {'prefill tokens/s':>17}")
     for folder in sorted((bundle / "shapes").iterdir()):
         name = folder.stem
         if (name == "tiny") != options.small or options.filter not in f"model.{name}":
@@ -188,7 +235,8 @@ def measure_models(bundle, options, figures):
         row = measure_model(bundle, folder, options.small)
         rate = row["achieved_bytes_per_second"] / 1e9
         figures.steps[name] = rate / figures.rate if figures.rate else None
-        print(f"{name:12} {1e6 / row['decode_tokens_per_second']:10.1f} {row['bytes_read_per_token'] / 1e6:9.1f} {rate:8.0f} "
+        peer = None if options.small else peer_of_model(torch, folder)
+        print(f"{name:12} {1e6 / row['decode_tokens_per_second']:10.1f} {text_of(peer, '.1f', 11)} {row['bytes_read_per_token'] / 1e6:9.1f} {rate:8.0f} "
               f"{text_of(figures.steps[name], '.0%', 10)} {row['prefill_tokens_per_second']:17.0f}", flush=True)
 
 
@@ -209,7 +257,7 @@ def main():
     if not torch:
         print("no PyTorch that sees a GPU: only Hone is measured", file=sys.stderr)
     measure_kernels(bundle, options, torch, figures)
-    measure_models(bundle, options, figures)
+    measure_models(bundle, options, torch, figures)
     print_goals(figures, SMALL if options.small else 1)
 
 

@@ -15,6 +15,7 @@ some parts that are unpacked in one place are one. --only NAME takes models and 
 """
 
 import argparse
+import dataclasses
 import json
 import pathlib
 import re
@@ -137,6 +138,7 @@ class Bundle:
             self.compile_for_gpu(model, folder)
         if kernels := [kernel for kernel in json.loads((folder / "manifest.json").read_text())["kernels"] if "sparse" in kernel]:
             raise suite.Failure(f"the decoder {name} calls {', '.join(kernels)}")
+        (folder / "shape.json").write_text(json.dumps(dataclasses.asdict(make_shapes.SHAPES[name])))
         weights = folder / "weights.safetensors"
         with open(weights, "rb") as file:
             length = file.read(8)
