@@ -167,7 +167,7 @@ void runLayers(Bench &bench, const std::string &kernel, const std::string &forma
   std::vector<std::vector<hone_tensor>> copies; // operands of calls in turn, so that weights are not in the cache
   double bytes = 0, operations = 0, many = 512e6 / static_cast<double>(bench.shrink * bench.shrink * bench.shrink);
   do {
-    std::vector<hone_tensor> operands = {x}, results;
+    std::vector<hone_tensor> operands = {x, kAbsent}, results;
     bytes = operations = 0;
     for (int64_t count : outputs) {
       Weight weight(device, format, count, inputs);
@@ -184,10 +184,11 @@ void runLayers(Bench &bench, const std::string &kernel, const std::string &forma
   std::vector<int64_t> ints;
   if (isGated)
     ints.push_back(2);
+  ints.push_back(0);
   if (format != "bf16")
     ints.insert(ints.end(), {128, 0});
   bench.run(name, bytes, operations, [&](int i) {
-    device.call("cuda." + kernel + "." + format, copies[static_cast<size_t>(i) % copies.size()], ints, {});
+    device.call("cuda." + kernel + "." + format, copies[static_cast<size_t>(i) % copies.size()], ints, {0});
   });
   for (std::vector<hone_tensor> &operands : copies)
     release(device, {operands.begin() + 1, operands.end()});

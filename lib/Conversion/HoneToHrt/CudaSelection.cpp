@@ -245,6 +245,26 @@ static bool areRead(ArrayRef<Value> weights) {
   return llvm::none_of(weights, [](Value weight) { return getProduct(weight).empty(); });
 }
 
+/// The RMSNorm whose result is x, where kernels compute it and it has no other readers.
+static RmsNormOp getInputNorm(Value x, ArrayRef<Operation *> readers) {
+  auto norm = x.getDefiningOp<RmsNormOp>();
+  bool isComputed = norm && norm->getBlock() == readers.front()->getBlock() && norm.getX().getType() == x.getType() &&
+                    arePlainFloats({x, norm.getWeight()});
+  auto isReader = [&](Operation *user) { return isa<tensor::DimOp>(user) || llvm::is_contained(readers, user); };
+  return isComputed && llvm::all_of(x.getUsers(), isReader) ? norm : RmsNormOp();
+}
+
+void addInput(ImplicitLocOpBuilder &b, KernelCall &kernel, Value x, Value weight, ArrayRef<Operation *> readers) {
+  RmsNormOp norm = roundsActivations(weight) ? RmsNormOp() : getInputNorm(x, readers);
+  if (roundsActivations(weight))
+    x = roundActivations(b, x, weight);
+  kernel.operands.append({{"x", norm ? norm.getX() : x}, {"normWeight", norm ? norm.getWeight() : Value()}});
+  kernel.ints.push_back({"unitOffset", norm && norm.getUnitOffset()});
+  kernel.floats.push_back({"epsilon", norm ? norm.getEpsilon().convertToDouble() : 0.0});
+  if (norm)
+    x.replaceUsesWithIf(norm.getX(), [](OpOperand &use) { return isa<tensor::DimOp>(use.getOwner()); });
+}
+
 /// act(x · gateᵀ + bias) · (x · upᵀ + bias) as one call, or the gate as the factor of up.
 static Value createGated(OpBuilder &b, GatedMlpOp mlp, Value call) {
   Location loc = mlp.getLoc();
@@ -254,18 +274,16 @@ static Value createGated(OpBuilder &b, GatedMlpOp mlp, Value call) {
                                selectProduct(b, loc, mlp.getX(), mlp.getGate(), mlp.getGateBias(), {}, activation));
     return createProduct(b, loc, call, selectProduct(b, loc, mlp.getX(), mlp.getUp(), mlp.getUpBias(), gate));
   }
-  ImplicitLocOpBuilder builder(loc, b);
-  Value x = roundsActivations(mlp.getUp()) ? roundActivations(builder, mlp.getX(), mlp.getUp()) : mlp.getX();
-  KernelCall kernel{"cuda.gated_linear." + getFormat(mlp.getUp()),
-                    {{"x", x},
-                     {"gate", mlp.getGate()},
-                     {"gateBias", mlp.getGateBias()},
-                     {"up", mlp.getUp()},
-                     {"upBias", mlp.getUpBias()}},
-                    {{"activation", activation}},
-                    {}};
+  KernelCall kernel{
+      "cuda.gated_linear." + getFormat(mlp.getUp()),
+      {{"gate", mlp.getGate()}, {"gateBias", mlp.getGateBias()}, {"up", mlp.getUp()}, {"upBias", mlp.getUpBias()}},
+      {{"activation", activation}},
+      {}};
   addFormatIntegers(kernel, getLevels(mlp.getUp()));
-  return createKernel(b, loc, call, kernel, createRows(b, loc, x, mlp.getUp()));
+  Value rows = createRows(b, loc, mlp.getX(), mlp.getUp());
+  ImplicitLocOpBuilder builder(loc, b);
+  addInput(builder, kernel, mlp.getX(), mlp.getUp(), mlp.getOperation());
+  return createKernel(b, loc, call, kernel, rows);
 }
 
 /// A feed-forward block as calls of products, each with what follows it, or null.
@@ -291,15 +309,19 @@ static SmallVector<Value> createCalls(OpBuilder &b, Operation *op, Value call) {
     return createAttention(b, attention, call, select(attention));
   if (auto moe = dyn_cast<MoeOp>(op))
     return asResults(createExperts(b, moe, call));
-  if (Value mlp = createMlp(b, op, call))
-    return {mlp};
   return createCall(b, op, call, select(b, op));
 }
 
 int64_t selectCudaKernels(func::FuncOp entry) {
   int64_t appends = selectCudaAppends(entry);
   int64_t siblings = selectCudaSiblings(entry);
-  return appends + siblings + replaceByKernels(entry, createCalls);
+  int64_t mlps = replaceByKernels(
+      entry, [](OpBuilder &b, Operation *op, Value call) { return asResults(createMlp(b, op, call)); });
+  entry.walk([](RmsNormOp norm) { // what siblings and blocks compute themselves
+    if (norm->use_empty())
+      norm.erase();
+  });
+  return appends + siblings + mlps + replaceByKernels(entry, createCalls);
 }
 
 } // namespace hone

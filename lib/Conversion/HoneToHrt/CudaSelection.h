@@ -8,6 +8,8 @@
 
 #include "KernelSelection.h"
 
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
 namespace hone {
 
 /// Whether all of them are f32, f16 or bf16 as they are, or null.
@@ -28,6 +30,11 @@ bool roundsActivations(mlir::Value weight);
 
 /// The integers that kernels of quantized weights have beside their own; none without an encoding.
 void addFormatIntegers(KernelCall &kernel, AffineAttr affine);
+
+/// Gives the call of a kernel for layers its x, rounded as their weight means, or what x is the RMSNorm of with that norm where `readers`,
+/// which the call replaces, are all that reads x. No operation reads its sizes any more then.
+void addInput(mlir::ImplicitLocOpBuilder &b, KernelCall &kernel, mlir::Value x, mlir::Value weight,
+              llvm::ArrayRef<mlir::Operation *> readers);
 
 /// A block of experts as calls of kernels, or null where they do not take it.
 mlir::Value createExperts(mlir::OpBuilder &b, MoeOp op, mlir::Value call);

@@ -5,8 +5,6 @@
 
 #include "CudaSelection.h"
 
-#include "hone/Transforms/RoundActivations.h"
-
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -70,10 +68,8 @@ static LogicalResult launch(MutableArrayRef<LinearOp> siblings, Value call) {
     readBefore(parameter, first);
   if (failed(moveValueDefinitions(b, parameters, first)))
     return failure();
-  ImplicitLocOpBuilder builder(first.getLoc(), b);
   Value weight = first.getWeight();
-  Value x = roundsActivations(weight) ? roundActivations(builder, first.getX(), weight) : Value(first.getX());
-  KernelCall kernel{"cuda.sibling_linear." + getFormat(weight), {{"x", x}}, {}, {}};
+  KernelCall kernel{"cuda.sibling_linear." + getFormat(weight), {}, {}, {}};
   addFormatIntegers(kernel, getLevels(weight));
   for (auto [layer, names] : llvm::zip_equal(siblings, ArrayRef(kOperands).take_back(siblings.size()))) {
     FailureOr<SmallVector<Value>> y = createDestinations(b, layer);
@@ -81,6 +77,8 @@ static LogicalResult launch(MutableArrayRef<LinearOp> siblings, Value call) {
       return failure();
     kernel.operands.append({{names.weight, layer.getWeight()}, {names.bias, layer.getBias()}, {names.y, y->front()}});
   }
+  ImplicitLocOpBuilder builder(first.getLoc(), b);
+  addInput(builder, kernel, first.getX(), weight, llvm::to_vector_of<Operation *>(siblings));
   hrt::KernelOp launched = createKernel(b, first.getLoc(), call, kernel);
   for (auto [layer, result] : llvm::zip_equal(siblings, launched.getResults()))
     replaceByResults(layer, result);

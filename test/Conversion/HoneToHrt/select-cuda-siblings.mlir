@@ -24,7 +24,7 @@ hone.param @outliers : !outliers = #hone.converted<tensor<16x64xf32> = dense<0.5
 
 // Weights and biases are read before the first layer, wherever the model reads them.
 // CHECK-LABEL: @three
-// CHECK: hrt.kernel "cuda.sibling_linear.bf16" %{{.*}} ins(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x8xf32>, tensor<16x8xbf16>, tensor<16xf32>, tensor<8x8xbf16>, tensor<f32>, tensor<8x8xbf16>, tensor<f32>) outs({{.*}} : tensor<?x16xf32>, tensor<?x8xf32>, tensor<?x8xf32>)
+// CHECK: hrt.kernel "cuda.sibling_linear.bf16" %{{.*}} ints [0] floats [0.000000e+00] ins(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x8xf32>, tensor<f32>, tensor<16x8xbf16>, tensor<16xf32>, tensor<8x8xbf16>, tensor<f32>, tensor<8x8xbf16>, tensor<f32>) outs({{.*}} : tensor<?x16xf32>, tensor<?x8xf32>, tensor<?x8xf32>)
 // CHECK-NOT: hrt.kernel
 // CHECK: return
 func.func @three(%x: tensor<?x8xf32>) -> (tensor<?x16xf32>, tensor<?x8xf32>, tensor<?x8xf32>) {
@@ -54,7 +54,7 @@ func.func @plain(%x: tensor<?x8xf32>) -> (tensor<?x8xf32>, tensor<?x8xf32>) {
 
 // Two layers are the second and the third; a fourth begins the next kernel, and is alone here.
 // CHECK-LABEL: @two_and_four
-// CHECK: hrt.kernel "cuda.sibling_linear.affine4" %{{.*}} ints [32, 0] ins({{.*}} : tensor<?x64xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<16x32xi8>, tensor<16x2xf32>, tensor<f32>, tensor<f32>, tensor<16x32xi8>, tensor<16x2xf32>, tensor<f32>, tensor<f32>, tensor<f32>) outs({{.*}} : tensor<?x16xf32>, tensor<?x16xf32>)
+// CHECK: hrt.kernel "cuda.sibling_linear.affine4" %{{.*}} ints [0, 32, 0] floats [0.000000e+00] ins({{.*}} : tensor<?x64xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<16x32xi8>, tensor<16x2xf32>, tensor<f32>, tensor<f32>, tensor<16x32xi8>, tensor<16x2xf32>, tensor<f32>, tensor<f32>, tensor<f32>) outs({{.*}} : tensor<?x16xf32>, tensor<?x16xf32>)
 // CHECK: hrt.kernel "cuda.sibling_linear.bf16"
 // CHECK: hrt.kernel "cuda.linear.bf16"
 func.func @two_and_four(%x: tensor<?x64xf32>, %z: tensor<?x8xf32>) -> (tensor<?x16xf32>, tensor<?x16xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>) {
@@ -74,7 +74,7 @@ func.func @two_and_four(%x: tensor<?x64xf32>, %z: tensor<?x8xf32>) -> (tensor<?x
 // CHECK-LABEL: @rounded
 // CHECK-COUNT-1: math.roundeven
 // CHECK-NOT: math.roundeven
-// CHECK: hrt.kernel "cuda.sibling_linear.affine8" %{{.*}} ints [32, 0]
+// CHECK: hrt.kernel "cuda.sibling_linear.affine8" %{{.*}} ints [0, 32, 0]
 func.func @rounded(%x: tensor<?x64xf32>) -> (tensor<?x16xf32>, tensor<?x16xf32>) {
   %w = hone.get_param @rounding : !rounding
   %a = hone.linear %x, %w : (tensor<?x64xf32>, !rounding) -> tensor<?x16xf32>

@@ -13,6 +13,11 @@
 namespace hone::test {
 namespace {
 
+/// The RMSNorm of x before the layers.
+enum class Norm { None, Weight, UnitOffset };
+
+constexpr double kEpsilon = 0.25; // which counts beside squares of about 1
+
 struct Case {
   int64_t rows, inputs;
   std::vector<int64_t> outputs; // of each layer; gated layers have one number
@@ -22,6 +27,8 @@ struct Case {
   bool hasBias = true;
   int64_t activation = 0;
   Layout weightLayout = Layout::Aligned;
+  Norm norm = Norm::None;
+  int32_t normType = HONE_F32; // of its weight
 };
 
 /// A layer and what it is expected to give.
@@ -65,7 +72,37 @@ protected:
     operands.push_back(&layer.bias);
   }
 
+  /// x, and what the layers multiply in f32: its norm with a weight, if there is one.
+  struct NormedInput {
+    Tensor x, weight, normed;
+    double error; // relative to the sum of products, of the rounding of what is multiplied to the type of x
+  };
+
+  NormedInput makeInput(const Case &test) {
+    NormedInput input = {Tensor({test.rows, inputsOf(test)}, test.type, test.layout), Tensor::absent(),
+                         Tensor({test.rows, inputsOf(test)}), 0};
+    input.x.randomize(random);
+    if (test.norm != Norm::None) {
+      input.weight = Tensor({inputsOf(test)}, test.normType).randomize(random);
+      input.error = 1e-6 + roundingOf(test.type);
+    }
+    for (int64_t row = 0; row < test.rows; ++row) {
+      double squares = 0;
+      for (int64_t k = 0; k < inputsOf(test); ++k)
+        squares += input.x.at({row, k}) * input.x.at({row, k});
+      double factor = 1 / std::sqrt(squares / static_cast<double>(inputsOf(test)) + kEpsilon);
+      for (int64_t k = 0; k < inputsOf(test); ++k)
+        input.normed.set({row, k}, test.norm == Norm::None
+                                       ? input.x.at({row, k})
+                                       : input.x.at({row, k}) * factor *
+                                             (input.weight.at({k}) + (test.norm == Norm::UnitOffset ? 1 : 0)));
+    }
+    return input;
+  }
+
+  /// `ints`: those of the kernel before that of the norm.
   std::vector<int64_t> intsOf(const Case &test, std::vector<int64_t> ints) const {
+    ints.push_back(test.norm == Norm::UnitOffset);
     if (isQuantized())
       ints.insert(ints.end(), {test.quantization.group, test.quantization.isSigned});
     return ints;
@@ -83,15 +120,16 @@ protected:
       }
   }
 
-  /// `call` gives y of x. A row has the same bits whatever the number of rows up to eight.
+  /// `call` gives y of x and the weight of a norm. A row has the same bits whatever the number of rows up to eight.
   template <typename Call> void checkRows(const Case &test, Call call) {
     Tensor x({test.rows, inputsOf(test)});
     x.randomize(random);
-    Tensor expected = call(x);
+    Tensor weight = test.norm == Norm::None ? Tensor::absent() : Tensor({inputsOf(test)}).randomize(random);
+    Tensor expected = call(x, weight);
     for (int64_t rows = 1; rows < test.rows; rows += 3) {
       Tensor some({rows, inputsOf(test)});
       some.forEach([&](const std::vector<int64_t> &index) { some.set(index, x.at(index)); });
-      Tensor y = call(some);
+      Tensor y = call(some, weight);
       y.forEach([&](const std::vector<int64_t> &index) {
         EXPECT_EQ(y.at(index), expected.at(index)) << rows << " rows, row " << index[0] << " output " << index[1];
       });
@@ -102,6 +140,18 @@ protected:
     if (!isQuantized())
       return {{}};
     return {{0}, {0, true, HONE_F16, true}, {32, true, HONE_F16}, {64, false, HONE_F32}, {128, true, HONE_F16}};
+  }
+
+  static Case withNorm(Case test, Norm norm, int32_t type = HONE_F32) {
+    test.norm = norm;
+    test.normType = type;
+    return test;
+  }
+
+  /// The last has rows of which one is held in shared memory, and eight are not.
+  std::vector<Case> casesOfRows() const {
+    Case plain = {8, 264, {}, kinds().back()}, wide = {8, 8200, {}, kinds().back()};
+    return {plain, withNorm(plain, Norm::Weight), withNorm(wide, Norm::UnitOffset)};
   }
 
   /// Shapes, formats and layouts that launches of one kernel have to cover.
@@ -117,6 +167,16 @@ protected:
     check({2, 43, {19, 20, 21}, kinds().back(), HONE_F32, Layout::Dense, true, 2, Layout::Gaps});
     check({2, 1032, {48, 16, 16}, kinds().front(), HONE_BF16});
     check({0, 64, {20, 20, 20}, kinds().front()});
+    for (int64_t rows : {1, 3, 8, 12, 33})
+      for (Norm norm : {Norm::Weight, Norm::UnitOffset})
+        check(withNorm({rows, 296, {33, 16, 70}, kinds().back(), HONE_F32, Layout::Dense, true, 2}, norm));
+    for (int32_t type : {HONE_F16, HONE_BF16})
+      check(withNorm({3, 296, {33, 16, 70}, kinds().back(), type, Layout::Gaps, true, 2}, Norm::Weight, type));
+    check(withNorm({3, 43, {33, 16, 70}, kinds().back(), HONE_F32, Layout::Dense, true, 2}, Norm::Weight));
+    check(withNorm({2, 64, {33, 16, 70}, kinds().back(), HONE_F32, Layout::Dense, true, 2}, Norm::Weight, HONE_BF16));
+    // Rows that shared memory does not hold.
+    check(withNorm({8, 8200, {33, 16, 17}, kinds().back(), HONE_F32, Layout::Dense, true, 2}, Norm::Weight));
+    check(withNorm({0, 64, {20, 20, 20}, kinds().front()}, Norm::Weight));
     check({2, 64, {0, 0, 0}, kinds().front()});
   }
 };
@@ -124,15 +184,14 @@ protected:
 class SiblingLinearParity : public LinearLayersParity {
 protected:
   void check(const Case &test) {
-    Tensor x({test.rows, inputsOf(test)}, test.type, test.layout);
-    x.randomize(random);
+    NormedInput input = makeInput(test);
     std::vector<Layer> layers;
     std::vector<Tensor> ys;
     for (int64_t outputs : test.outputs) {
       layers.push_back(makeLayer(test, outputs));
       ys.emplace_back(std::vector<int64_t>{test.rows, outputs}, test.type, test.layout);
     }
-    std::vector<Tensor *> operands = {&x};
+    std::vector<Tensor *> operands = {&input.x, &input.weight};
     Tensor absent = Tensor::absent();
     bool areTwo = layers.size() == 2; // the second and the third
     if (areTwo)
@@ -143,10 +202,11 @@ protected:
       operands.push_back(&absent);
     for (Tensor &y : ys)
       operands.push_back(&y);
-    run(operands, ys.size(), intsOf(test, {}));
-    double relativeError = productError(format(), test.type, test.rows);
+    run(operands, ys.size(), intsOf(test, {}), {kEpsilon});
+    double relativeError = productError(format(), test.type, test.rows) + input.error;
     for (size_t i = 0; i < layers.size(); ++i)
-      compare(test, ys[i], [&](int64_t row, int64_t output) { return layers[i].sum(x, row, output, relativeError); });
+      compare(test, ys[i],
+              [&](int64_t row, int64_t output) { return layers[i].sum(input.normed, row, output, relativeError); });
   }
 };
 
@@ -173,19 +233,30 @@ TEST_P(SiblingLinearParity, IsOneLaunch) {
   }
 }
 
+/// Persistent GEMV of f32 has the norm in its launch; all others have one more before.
+TEST_P(SiblingLinearParity, NormIsPartOfTheLaunch) {
+  for (int32_t type : {HONE_F32, HONE_BF16}) {
+    device->takeLaunched();
+    check(withNorm({2, 128, {24, 50}, kinds().back(), type}, Norm::Weight));
+    bool isPart = format() == "bf16" && type == HONE_F32;
+    EXPECT_EQ(std::ranges::count(device->takeLaunched(), "rms_norm_4"), isPart ? 0 : 1) << type;
+  }
+}
+
 TEST_P(SiblingLinearParity, RowsAreIndependent) {
-  Case test = {8, 264, {40, 17}, kinds().back()};
-  Layer first = makeLayer(test, 40), second = makeLayer(test, 17);
-  checkRows(test, [&](Tensor &x) {
-    Tensor absent = Tensor::absent(), y({x.sizes[0], 40}), z({x.sizes[0], 17});
-    std::vector<Tensor *> operands(first.weight.planes().size() + 2, &absent);
-    operands.front() = &x;
-    append(operands, first);
-    append(operands, second);
-    operands.insert(operands.end(), {&absent, &y, &z});
-    run(operands, 2, intsOf(test, {}));
-    return z;
-  });
+  for (const Case &test : casesOfRows()) {
+    Layer first = makeLayer(test, 40), second = makeLayer(test, 17);
+    checkRows(test, [&](Tensor &x, Tensor &weight) {
+      Tensor absent = Tensor::absent(), y({x.sizes[0], 40}), z({x.sizes[0], 17});
+      std::vector<Tensor *> operands = {&x, &weight};
+      operands.insert(operands.end(), first.weight.planes().size() + 1, &absent);
+      append(operands, first);
+      append(operands, second);
+      operands.insert(operands.end(), {&absent, &y, &z});
+      run(operands, 2, intsOf(test, {}), {kEpsilon});
+      return z;
+    });
+  }
 }
 
 /// Few outputs and many inputs: one by one, as split-K is faster.
@@ -198,18 +269,18 @@ TEST_P(SiblingLinearParity, SplitK) {
 class GatedLinearParity : public LinearLayersParity {
 protected:
   void check(const Case &test) {
-    Tensor x({test.rows, inputsOf(test)}, test.type, test.layout),
-        y({test.rows, test.outputs.front()}, test.type, test.layout);
-    x.randomize(random);
+    NormedInput input = makeInput(test);
+    Tensor y({test.rows, test.outputs.front()}, test.type, test.layout);
     Layer gate = makeLayer(test, test.outputs.front()), up = makeLayer(test, test.outputs.front());
-    std::vector<Tensor *> operands = {&x};
+    std::vector<Tensor *> operands = {&input.x, &input.weight};
     append(operands, gate);
     append(operands, up);
     operands.push_back(&y);
-    run(operands, 1, intsOf(test, {test.activation}));
-    double relativeError = productError(format(), test.type, test.rows);
+    run(operands, 1, intsOf(test, {test.activation}), {kEpsilon});
+    double relativeError = productError(format(), test.type, test.rows) + input.error;
     compare(test, y, [&](int64_t row, int64_t output) {
-      Layer::Sum g = gate.sum(x, row, output, relativeError), u = up.sum(x, row, output, relativeError);
+      Layer::Sum g = gate.sum(input.normed, row, output, relativeError),
+                 u = up.sum(input.normed, row, output, relativeError);
       double factor = activate(g.value, test.activation);
       return Layer::Sum{factor * u.value, g.error * std::abs(u.value) + u.error * std::abs(factor) + g.error * u.error};
     });
@@ -229,18 +300,28 @@ TEST_P(GatedLinearParity, IsOneLaunch) {
   }
 }
 
+TEST_P(GatedLinearParity, NormIsPartOfTheLaunch) {
+  for (int64_t rows : {8, 9}) {
+    device->takeLaunched();
+    check(withNorm({rows, 128, {50}, kinds().back()}, Norm::UnitOffset));
+    bool isPart = format() == "bf16" && rows == 8;
+    EXPECT_EQ(std::ranges::count(device->takeLaunched(), "rms_norm_4"), isPart ? 0 : 1) << rows;
+  }
+}
+
 TEST_P(GatedLinearParity, RowsAreIndependent) {
-  Case test = {8, 264, {40}, kinds().back()};
-  Layer gate = makeLayer(test, 40), up = makeLayer(test, 40);
-  checkRows(test, [&](Tensor &x) {
-    Tensor y({x.sizes[0], 40});
-    std::vector<Tensor *> operands = {&x};
-    append(operands, gate);
-    append(operands, up);
-    operands.push_back(&y);
-    run(operands, 1, intsOf(test, {2}));
-    return y;
-  });
+  for (const Case &test : casesOfRows()) {
+    Layer gate = makeLayer(test, 40), up = makeLayer(test, 40);
+    checkRows(test, [&](Tensor &x, Tensor &weight) {
+      Tensor y({x.sizes[0], 40});
+      std::vector<Tensor *> operands = {&x, &weight};
+      append(operands, gate);
+      append(operands, up);
+      operands.push_back(&y);
+      run(operands, 1, intsOf(test, {2}), {kEpsilon});
+      return y;
+    });
+  }
 }
 
 TEST_P(GatedLinearParity, SplitK) {

@@ -10,6 +10,9 @@
 //
 // x is converted once a block: operands B, hi and lo terms of f32, lie in shared memory. Where they have no room there,
 // each warp converts what it needs, with the same results.
+//
+// RMSNorm of x costs no launch: x is multiplied by the norm's weight before it is split, each thread adds the squares of
+// what it converts, and sums are multiplied by 1 / RMS of their row.
 
 #ifndef HONE_RUNTIME_CUDA_KERNELS_DEVICE_STREAM_KERNEL_H
 #define HONE_RUNTIME_CUDA_KERNELS_DEVICE_STREAM_KERNEL_H
@@ -19,6 +22,7 @@
 #include "epilogue.h"
 #include "input_rows.h"
 #include "overlap.h"
+#include "reduce.h"
 
 namespace hone::cuda {
 
@@ -42,6 +46,7 @@ public:
 #pragma unroll 1
     for (int slot = 0; slot < Depth; ++slot)
       fetch(slot);
+    prefetchNorm();
     waitForPrevious();
     findX();
     int slot = 0, buffer = 0;
@@ -93,32 +98,80 @@ private:
 
   /// Columns of operand B that are no row of x repeat the last one; their sums are not stored.
   __device__ void findX() {
-    int row = g < rows ? g : rows - 1;
-    if constexpr (HoldsX) {
-      for (int i = 0; i < rows; ++i)
-        convert(rowOfX(i), shared + i * layout.rowBytes());
+    if (HoldsX || hasNorm()) {
+#pragma unroll 1
+      for (int row = 0; row < rows; ++row)
+        convert(row);
       __syncthreads();
-      own = shared + row * layout.rowBytes() + t * 16;
-    } else {
-      own = rowOfX(row);
     }
+    if (hasNorm())
+      findScale();
+    int row = g < rows ? g : rows - 1;
+    own = HoldsX ? shared + row * layout.rowBytes() + t * 16 : rowOfX(row);
   }
 
-  __device__ void convert(const char *from, char *to) {
+  /// Converts a row where x is held, and adds its squares for a norm.
+  __device__ void convert(int row) {
+    const char *from = rowOfX(row);
+    float sum = 0;
+#pragma unroll 1
     for (int i = threadIdx.x; i < chunks * 4; i += blockDim.x) {
-      Inputs<Split> x = read(from, 8 * i);
-      auto *place = reinterpret_cast<uint4 *>(to + i / 4 * 64 * kPlanes + i % 4 * 16);
-      place[0] = {x.high[0], x.high[1], x.high[2], x.high[3]};
-      if constexpr (Split)
-        place[4] = {x.low[0], x.low[1], x.low[2], x.low[3]};
+      [[maybe_unused]] Inputs<Split> x = read(from, 8 * i, sum);
+      if constexpr (HoldsX) {
+        auto *place = reinterpret_cast<uint4 *>(shared + row * layout.rowBytes() + i / 4 * 64 * kPlanes + i % 4 * 16);
+        place[0] = {x.high[0], x.high[1], x.high[2], x.high[3]};
+        if constexpr (Split)
+          place[4] = {x.low[0], x.low[1], x.low[2], x.low[3]};
+      }
+    }
+    if (hasNorm()) {
+      sum = warpSum(sum);
+      if (threadIdx.x % 32 == 0)
+        squares()[warp * rows + row] = sum;
     }
   }
 
-  /// Eight inputs of a row from `first` on.
-  __device__ Inputs<Split> read(const char *row, int32_t first) const {
+  /// Eight inputs of a row from `first` on, multiplied by the weight of a norm; adds their squares to `sum`.
+  __device__ Inputs<Split> read(const char *row, int32_t first, float &sum) const {
     RawInputs<Split> raw;
     readInputs(raw, row, first, inputs);
+    if constexpr (Split)
+      if (hasNorm()) {
+        RawInputs<true> weight;
+        readInputs(weight, args.norm.weight.data, first, inputs);
+        float offset = args.norm.unitOffset ? 1 : 0;
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+          float x = __uint_as_float(raw.words[i]);
+          sum += x * x;
+          raw.words[i] = __float_as_uint(x * (__uint_as_float(weight.words[i]) + offset));
+        }
+      }
     return Inputs<Split>(raw, PairOrder::Neighbours);
+  }
+
+  // Norm
+
+  __device__ bool hasNorm() const { return Split && args.norm.weight.data; }
+  __device__ float *squares() const { return reinterpret_cast<float *>(shared + layout.squaresAt()); }
+
+  /// 1 / RMS of the row that this thread stores.
+  __device__ void findScale() {
+    int row = threadIdx.x / outputsOfTile();
+    const float *from = squares() + (row < rows ? row : 0);
+    float sum = 0;
+#pragma unroll 1
+    for (int slice = 0; slice < layout.slices; ++slice)
+      sum += from[slice * rows];
+    scale = rsqrtf(sum / static_cast<float>(inputs) + args.norm.epsilon);
+  }
+
+  /// Brings the weight of a norm near while the kernel before this one runs.
+  __device__ void prefetchNorm() const {
+    if (hasNorm())
+#pragma unroll 1
+      for (int i = 32 * threadIdx.x; i < inputs; i += 32 * blockDim.x)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(args.norm.weight.data + 4 * i));
   }
 
   __device__ Inputs<Split> inputsOf(int32_t chunk) const {
@@ -133,7 +186,8 @@ private:
       }
       return x;
     } else {
-      return read(own, chunk * kPartInputs + 8 * t);
+      float sum = 0;
+      return read(own, chunk * kPartInputs + 8 * t, sum);
     }
   }
 
@@ -228,7 +282,7 @@ private:
     float sum = 0;
     for (int slice = 0; slice < layout.slices; ++slice)
       sum += sums[slice * rows * 16];
-    return sum;
+    return Split ? scale * sum : sum;
   }
 
   __device__ void store(int32_t tile, const float *sums, const Terms &terms) const {
@@ -250,6 +304,7 @@ private:
   const StreamLayout layout;
   const uint32_t ring;
   int32_t aheadTile, aheadChunk; // what is fetched next
+  float scale = 1;               // 1 / RMS of the row that the thread stores
   const char *weights[2], *own;
 };
 

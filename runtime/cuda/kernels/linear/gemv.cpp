@@ -168,6 +168,9 @@ bool needsCopy(Format format, const LinearArguments &args) {
          (args.x.dtype != inputTypeOf(format, args.x.dtype) || !args.x.isVector || args.inputs % 8 != 0);
 }
 
+/// Whether persistent GEMV reads the weight of a norm where it lies.
+bool isReadable(const InputNorm &norm) { return norm.weight.dtype == HONE_F32 && norm.weight.isVector; }
+
 /// Whether the layers' weights have the same strides, so that a kernel reads them alike.
 bool areAlike(const LinearArguments &a, const LinearArguments &b) {
   return a.weightStride == b.weightStride && a.zeroStride == b.zeroStride && a.groups == b.groups &&
@@ -232,7 +235,8 @@ void runGemv(KernelDevice &device, Format format, LinearArguments args) {
     device.release(args.x.data);
 }
 
-bool runGemvOfLayers(KernelDevice &device, Format format, LinearLayers &args, int32_t count, bool isGated) {
+bool runGemvOfLayers(KernelDevice &device, Format format, LinearLayers &args, int32_t count, bool isGated,
+                     const InputNorm &norm) {
   std::span<LinearArguments> layers(args.layers, static_cast<size_t>(count));
   bool isStream = fitsStream(format, layers[0]);
   Launch launch = isStream ? Launch() : plan(device, format, isGated ? Layers::Gated : Layers::Siblings, layers);
@@ -240,13 +244,15 @@ bool runGemvOfLayers(KernelDevice &device, Format format, LinearLayers &args, in
   if (!areRead || (!isStream && planSplits(device, launch) > 1))
     return false;
   bool isCopied = needsCopy(format, layers[0]);
+  if (norm.weight.data && (!isStream || isCopied || layers[0].x.dtype != HONE_F32 || !isReadable(norm)))
+    return false;
   RowView x = layers[0].x;
   if (isCopied)
     x = copyRows(device, x, layers[0].rows, inputTypeOf(format, x.dtype));
   for (LinearArguments &layer : layers)
     layer.x = x;
   if (isStream) {
-    StreamArguments all = {args, 0, isGated};
+    StreamArguments all = {args, norm, 0, isGated};
     runStream(device, format, all, count);
   } else {
     runTilesOfLayers(device, launch, args, count);

@@ -6,6 +6,7 @@
 #include "../copy_rows.h"
 #include "../entry.h"
 #include "../kernel_device.h"
+#include "../rows/row_kernels.h"
 #include "linear_format.h"
 
 #include <bit>
@@ -120,8 +121,8 @@ struct LayersOfCall {
 /// Enqueues layers as one launch where that can be.
 template <typename Layout>
 bool enqueueTogether(KernelDevice &device, Format format, const LayersOfCall &layers, const typename Layout::Ints &ints,
-                     bool isGated) {
-  if (layers.args.layers[0].rows > kMaxGemvRows)
+                     bool isGated, const InputNorm &norm) {
+  if (layers.count < 2 || layers.args.layers[0].rows > kMaxGemvRows)
     return false;
   LinearLayers args = layers.args;
   for (int32_t i = 0; i < layers.count; ++i) {
@@ -129,7 +130,47 @@ bool enqueueTogether(KernelDevice &device, Format format, const LayersOfCall &la
       return false;
     setWeight<Layout>(args.layers[i], layers.weights[i], ints);
   }
-  return runGemvOfLayers(device, format, args, layers.count, isGated);
+  return runGemvOfLayers(device, format, args, layers.count, isGated, norm);
+}
+
+/// Dense rows that the caller releases.
+RowView acquireRows(KernelDevice &device, int64_t rows, int64_t count, int32_t dtype) {
+  int64_t stride = (count + 7) / 8 * 8; // of 16 bytes
+  auto *data = static_cast<char *>(device.acquire(static_cast<uint64_t>(bytesOf(dtype) * rows * stride)));
+  return {data, dtype, /*isVector=*/1, count, /*inner=*/1, {1, rows}, {0, 0, stride}};
+}
+
+template <typename Call> InputNorm normOf(const Call &call) {
+  return {rowsOf(call.operands.normWeight), static_cast<float>(call.floats.epsilon),
+          static_cast<int32_t>(call.ints.unitOffset)};
+}
+
+/// The norm of a layer's x, in its type, that the caller releases.
+RowView normalize(KernelDevice &device, const LinearArguments &layer, const InputNorm &norm) {
+  RowKernelArguments args = {};
+  args.x = layer.x;
+  args.y = acquireRows(device, layer.rows, layer.inputs, layer.x.dtype);
+  args.weight = norm.weight;
+  args.rows = layer.rows;
+  args.epsilon = norm.epsilon;
+  args.unitOffset = norm.unitOffset;
+  runRmsNorm(device, args);
+  return args.y;
+}
+
+/// Enqueues layers as one launch where that can be, with the norm of x in it or before, else by `enqueueEach(layers)`.
+template <typename Layout, typename EnqueueEach>
+void enqueueLayers(KernelDevice &device, Format format, LayersOfCall layers, const typename Layout::Ints &ints,
+                   bool isGated, const InputNorm &norm, EnqueueEach enqueueEach) {
+  if (layers.count == 0 || enqueueTogether<Layout>(device, format, layers, ints, isGated, norm))
+    return;
+  if (!norm.weight.data)
+    return enqueueEach(layers);
+  RowView x = normalize(device, layers.args.layers[0], norm);
+  for (LinearArguments &layer : layers.args.layers)
+    layer.x = x;
+  enqueueLayers<Layout>(device, format, layers, ints, isGated, /*norm=*/{}, enqueueEach);
+  device.release(x.data);
 }
 
 template <typename Layout>
@@ -144,17 +185,11 @@ void run(hone_call *call, const kernels::Call<kernels::SiblingLinear, Layout> &s
   add(o.second, o.secondBias, o.secondY);
   add(o.third, o.thirdBias, o.thirdY);
   KernelDevice &device = kernelDevice(call);
-  if (layers.count > 1 && enqueueTogether<Layout>(device, format, layers, siblings.formatInts, /*isGated=*/false))
-    return;
-  for (int32_t i = 0; i < layers.count; ++i)
-    enqueue<Layout>(device, format, layers.args.layers[i], layers.weights[i], siblings.formatInts);
-}
-
-/// Dense rows of f32 that the caller releases.
-RowView acquireRows(KernelDevice &device, int64_t rows, int64_t count) {
-  int64_t stride = (count + 3) / 4 * 4; // of 16 bytes
-  auto *data = static_cast<char *>(device.acquire(static_cast<uint64_t>(4 * rows * stride)));
-  return {data, HONE_F32, /*isVector=*/1, count, /*inner=*/1, {1, rows}, {0, 0, stride}};
+  enqueueLayers<Layout>(device, format, layers, siblings.formatInts, /*isGated=*/false, normOf(siblings),
+                        [&](const LayersOfCall &each) {
+                          for (int32_t i = 0; i < each.count; ++i)
+                            enqueue<Layout>(device, format, each.args.layers[i], each.weights[i], siblings.formatInts);
+                        });
 }
 
 template <typename Layout>
@@ -166,13 +201,14 @@ void run(hone_call *call, const kernels::Call<kernels::GatedLinear, Layout> &gat
   layers.add(argumentsOf(o.x, o.gateBias, o.y, gated.ints.activation), o.gate);
   layers.add(argumentsOf(o.x, o.upBias, o.y, 0), o.up);
   KernelDevice &device = kernelDevice(call);
-  if (enqueueTogether<Layout>(device, format, layers, gated.formatInts, /*isGated=*/true))
-    return;
-  LinearArguments gate = layers.args.layers[0], up = layers.args.layers[1];
-  gate.y = up.factor = acquireRows(device, gate.rows, gate.outputs);
-  enqueue<Layout>(device, format, gate, o.gate, gated.formatInts);
-  enqueue<Layout>(device, format, up, o.up, gated.formatInts);
-  device.release(gate.y.data);
+  enqueueLayers<Layout>(device, format, layers, gated.formatInts, /*isGated=*/true, normOf(gated),
+                        [&](const LayersOfCall &each) {
+                          LinearArguments gate = each.args.layers[0], up = each.args.layers[1];
+                          gate.y = up.factor = acquireRows(device, gate.rows, gate.outputs, HONE_F32);
+                          enqueue<Layout>(device, format, gate, o.gate, gated.formatInts);
+                          enqueue<Layout>(device, format, up, o.up, gated.formatInts);
+                          device.release(gate.y.data);
+                        });
 }
 
 } // namespace

@@ -48,6 +48,13 @@ struct LinearArguments {
   HONE_HOST_DEVICE int64_t outputRow(int64_t row) const { return row; }
 };
 
+/// The RMSNorm of the x of layers.
+struct InputNorm {
+  RowView weight; // one row; absent: x is multiplied as it is
+  float epsilon;
+  int32_t unitOffset;
+};
+
 /// Layers of one x that one launch computes, with weights of one format and of the same strides: siblings, or the gate
 /// and the up layer of y = act(x · Gateᵀ + bias) · (x · Upᵀ + bias), of which the first has y.
 struct LinearLayers {

@@ -61,8 +61,10 @@ void runGemm(KernelDevice &device, Format format, LinearArguments layer);
 
 /// Enqueues sibling layers, or a gate and an up layer, of up to kMaxGemvRows rows as one launch, for which it completes
 /// the arguments. Layers after `count` are zero. False, and nothing enqueued, where they have to be computed one by one:
-/// their weights have different strides, or the blocks would divide the inputs (planGemvSplitK).
-bool runGemvOfLayers(KernelDevice &device, Format format, LinearLayers &layers, int32_t count, bool isGated);
+/// their weights have different strides, the blocks would divide the inputs (planGemvSplitK), or the kernel does not
+/// compute the norm of x.
+bool runGemvOfLayers(KernelDevice &device, Format format, LinearLayers &layers, int32_t count, bool isGated,
+                     const InputNorm &norm);
 
 } // namespace hone::cuda
 

@@ -30,7 +30,7 @@ bool fitsStream(Format format, const LinearArguments &layer) {
 }
 
 void runStream(KernelDevice &device, Format format, StreamArguments &args, int32_t count) {
-  bool isConstant = true;
+  bool isConstant = !args.norm.weight.data || device.isConstant(args.norm.weight.data);
   for (int32_t i = 0; i < count; ++i)
     isConstant &= device.isConstant(args.layers[i].weight);
   args.tiles = 0;

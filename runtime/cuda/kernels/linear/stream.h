@@ -15,12 +15,13 @@ constexpr int32_t kStreamRows = 8; // of x at most: the columns of an operand B
 /// The layers of a launch, and their tiles in a row: siblings with 16 outputs a tile, or a gate and an up layer with 8
 /// outputs of each.
 struct StreamArguments : LinearLayers {
+  InputNorm norm; // with x of f32 alone; its weight is f32, in vectors
   int32_t tiles;
   int32_t isGated;
 };
 
 /// Shared memory of a block: x, if it is held there, two buffers of partial sums [slices][rows][16], and the rings of
-/// weights. A row of x has a plane of 64 bytes for 32 inputs, and with f32 one of lo terms after each; rows are padded
+/// weights. The second buffer has the sums of squares [slices][rows] of a norm before. A row of x has a plane of 64 bytes for 32 inputs, and with f32 one of lo terms after each; rows are padded
 /// by 64 bytes, so that lanes that read two rows meet no bank conflict.
 struct StreamLayout {
   int32_t planes, chunks, rows, slices; // planes: 0 where x is not held
@@ -29,6 +30,7 @@ struct StreamLayout {
     return 64 * (static_cast<int32_t>(roundUp(planes * chunks, 2)) + 1);
   }
   HONE_HOST_DEVICE constexpr int32_t sumsAt() const { return planes == 0 ? 0 : rows * rowBytes(); }
+  HONE_HOST_DEVICE constexpr int32_t squaresAt() const { return sumsAt() + 4 * sumsOfBuffer(); }
   HONE_HOST_DEVICE constexpr int32_t sumsOfBuffer() const { return slices * rows * 16; }
   HONE_HOST_DEVICE constexpr int32_t ringAt() const { return sumsAt() + 2 * 4 * sumsOfBuffer(); }
   HONE_HOST_DEVICE constexpr int32_t bytes(int32_t depth) const { return ringAt() + slices * depth * 1024; }

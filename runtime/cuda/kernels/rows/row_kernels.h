@@ -39,6 +39,11 @@ HONE_HOST_DEVICE constexpr int32_t threadsOfRow(int64_t count) {
   return threads;
 }
 
+class KernelDevice;
+
+/// Enqueues the RMSNorm of rows, args.x, with a weight or none.
+void runRmsNorm(KernelDevice &device, const RowKernelArguments &args);
+
 } // namespace hone::cuda
 
 #endif // HONE_RUNTIME_CUDA_KERNELS_ROWS_ROW_KERNELS_H

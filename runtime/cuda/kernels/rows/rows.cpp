@@ -18,11 +18,10 @@ bool isHeld(const RowKernelArguments &args) {
          isVector(args.weight) && isVector(args.bias) && isVector(args.first) && isVector(args.second);
 }
 
-void launchRows(hone_call *call, const char *function, const char *vectorized, const RowKernelArguments &given) {
+void launchRows(KernelDevice &device, const char *function, const char *vectorized, const RowKernelArguments &given) {
   RowKernelArguments args = given;
   if (args.rows == 0 || args.x.count == 0)
     return;
-  KernelDevice &device = kernelDevice(call);
   auto isConstant = [&](const RowView &view) { return !view.data || device.isConstant(view.data); };
   args.isConstant = isConstant(args.weight) && isConstant(args.bias);
   bool held = isHeld(args);
@@ -51,43 +50,47 @@ RowKernelArguments argumentsOf(const hone_tensor &first, const hone_tensor &seco
 
 template <typename Signature> using Call = kernels::Call<Signature, kernels::NoWeight>;
 
-void runRmsNorm(hone_call *call, RowKernelArguments args, const hone_tensor &weight, double epsilon,
-                int64_t unitOffset) {
+void enqueueRmsNorm(hone_call *call, RowKernelArguments args, const hone_tensor &weight, double epsilon,
+                    int64_t unitOffset) {
   args.weight = rowsOf(weight);
   args.epsilon = static_cast<float>(epsilon);
   args.unitOffset = static_cast<int32_t>(unitOffset);
-  launchRows(call, "rms_norm", "rms_norm_4", args);
+  runRmsNorm(kernelDevice(call), args);
 }
 
-void runLayerNorm(hone_call *call, RowKernelArguments args, const hone_tensor &weight, const hone_tensor &bias,
-                  double epsilon) {
+void enqueueLayerNorm(hone_call *call, RowKernelArguments args, const hone_tensor &weight, const hone_tensor &bias,
+                      double epsilon) {
   args.weight = rowsOf(weight);
   args.bias = rowsOf(bias);
   args.epsilon = static_cast<float>(epsilon);
-  launchRows(call, "layer_norm", "layer_norm_4", args);
+  launchRows(kernelDevice(call), "layer_norm", "layer_norm_4", args);
 }
 
 void run(hone_call *call, const Call<kernels::RmsNorm> &norm) {
   const auto &o = norm.operands;
-  runRmsNorm(call, argumentsOf(o.x, o.y), o.weight, norm.floats.epsilon, norm.ints.unitOffset);
+  enqueueRmsNorm(call, argumentsOf(o.x, o.y), o.weight, norm.floats.epsilon, norm.ints.unitOffset);
 }
 
 void run(hone_call *call, const Call<kernels::LayerNorm> &norm) {
   const auto &o = norm.operands;
-  runLayerNorm(call, argumentsOf(o.x, o.y), o.weight, o.bias, norm.floats.epsilon);
+  enqueueLayerNorm(call, argumentsOf(o.x, o.y), o.weight, o.bias, norm.floats.epsilon);
 }
 
 void run(hone_call *call, const Call<kernels::AddRmsNorm> &norm) {
   const auto &o = norm.operands;
-  runRmsNorm(call, argumentsOf(o.x, o.r, o.sum, o.y), o.weight, norm.floats.epsilon, norm.ints.unitOffset);
+  enqueueRmsNorm(call, argumentsOf(o.x, o.r, o.sum, o.y), o.weight, norm.floats.epsilon, norm.ints.unitOffset);
 }
 
 void run(hone_call *call, const Call<kernels::AddLayerNorm> &norm) {
   const auto &o = norm.operands;
-  runLayerNorm(call, argumentsOf(o.x, o.r, o.sum, o.y), o.weight, o.bias, norm.floats.epsilon);
+  enqueueLayerNorm(call, argumentsOf(o.x, o.r, o.sum, o.y), o.weight, o.bias, norm.floats.epsilon);
 }
 
 } // namespace
+
+void runRmsNorm(KernelDevice &device, const RowKernelArguments &args) {
+  launchRows(device, "rms_norm", "rms_norm_4", args);
+}
 
 #define HONE_KERNEL HONE_DEFINE_KERNEL
 #include "hone/kernels/cuda/rows.def"
