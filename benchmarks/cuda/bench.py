@@ -4,10 +4,9 @@
 """bench.py BUNDLE [--small] [FILTER]: Hone on this machine's GPU, cuBLASLt and PyTorch (flash attention) in one run.
 
 A line for each kernel: microseconds of both, Hone's bytes and operations a second, and its fraction of the read bandwidth measured in
-the same run. Then a line for each model: a decoding step against the time for reading its weights and state, and
-PyTorch's in a CUDA graph. At the end the goals of the
-project, and whether they are met. Without PyTorch, or without one that sees a GPU, only Hone is measured. --small runs everything with
-small shapes. FILTER selects kernels and models whose name contains it.
+the same run. Then a line for each model: a decoding step against the time for reading its weights and state, and PyTorch's in a CUDA
+graph. At the end the goals of the project, and whether they are met. Without PyTorch, or without one that sees a GPU, only Hone is
+measured. --small runs everything with small shapes. FILTER selects kernels and models whose name contains it.
 """
 
 import argparse

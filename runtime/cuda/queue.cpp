@@ -6,8 +6,10 @@
 #include "cuda/queue.h"
 
 #include "cuda/kernels/fatbin_index.h"
+#include "cuda/kernels/store_bytes.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 namespace hone::rt::cuda {
@@ -108,7 +110,7 @@ absl::Status Queue::begin(std::span<const hone_tensor> tensors, int64_t stateLen
 absl::StatusOr<hone::cuda::StateLength> Queue::stateLength() {
   if (!isLengthOnDevice) {
     HONE_RETURN_IF_ERROR(explain(lengthOnDevice.reserve(sizeof length, "the length of the state")));
-    HONE_RETURN_IF_ERROR(explain(staging.upload(lengthOnDevice.address(), &length, sizeof length)));
+    HONE_RETURN_IF_ERROR(send(lengthOnDevice.address(), &length, sizeof length));
     isLengthOnDevice = true;
   }
   return hone::cuda::StateLength{length, static_cast<const int64_t *>(lengthOnDevice.data())};
@@ -156,7 +158,7 @@ absl::StatusOr<void *> Queue::input(size_t index, const hone_tensor &tensor, uin
     tokenBytes = isToken(tensor) ? static_cast<int32_t>(io::dtypeBytes(static_cast<hone_dtype>(tensor.dtype))) : 0;
   }
   HONE_RETURN_IF_ERROR(explain(buffer.reserve(bytes, "an input")));
-  HONE_RETURN_IF_ERROR(explain(staging.upload(buffer.address(), tensor.data, bytes)));
+  HONE_RETURN_IF_ERROR(send(buffer.address(), tensor.data, bytes));
   versions[index] = version;
   return buffer.data();
 }
@@ -280,8 +282,19 @@ absl::Status Queue::copy(void *to, const void *from, uint64_t bytes) {
   return explain(stream->move(Work::Kind::OnDevice, addressOf(to), addressOf(from), bytes));
 }
 
-absl::Status Queue::upload(void *to, const void *from, uint64_t bytes) {
-  return explain(staging.upload(addressOf(to), from, bytes));
+absl::Status Queue::upload(void *to, const void *from, uint64_t bytes) { return send(addressOf(to), from, bytes); }
+
+/// From the host, whose bytes may change afterwards: a few as an argument of a kernel, more by a copy.
+absl::Status Queue::send(CUdeviceptr to, const void *from, uint64_t bytes) {
+  if (bytes > hone::cuda::kMostStoredBytes)
+    return explain(staging.upload(to, from, bytes));
+  if (bytes == 0)
+    return absl::OkStatus();
+  hone::cuda::StoreBytesArguments args = {static_cast<char *>(pointerTo(to)), static_cast<int32_t>(bytes), {}};
+  std::memcpy(args.bytes, from, bytes);
+  void *arguments[] = {&args};
+  return launch({hone::cuda::kStoreBytesFatbin, "store_bytes"}, {{1, 1, 1}, {hone::cuda::kMostStoredBytes, 1, 1}, 0},
+                arguments);
 }
 
 absl::Status Queue::fetch(void *to, const void *from, uint64_t bytes) {

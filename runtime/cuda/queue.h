@@ -83,6 +83,7 @@ private:
   absl::Status enqueue(const Kernel &kernel, const hone::cuda::LaunchShape &shape, void **arguments);
   absl::StatusOr<Kernel> kernelOf(const hone::cuda::DeviceFunction &function);
   DeviceBuffer &bufferOf(std::vector<DeviceBuffer> &buffers, size_t index);
+  absl::Status send(CUdeviceptr to, const void *from, uint64_t bytes);
   absl::Status follow(const char *name, std::chrono::steady_clock::time_point begin);
   absl::Status explain(absl::Status status) const;
   absl::Status waitForAll();

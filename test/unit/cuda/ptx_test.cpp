@@ -58,7 +58,8 @@ const std::vector<Rule> kRules = {
     {"planes_of_.*", {kStore16}},
     {"rms_norm|layer_norm|attention_(fma|fma_masked|merge)|argmax_logits|sample_token", {kShuffle}},
     // Element by element, of any strides.
-    {"embedding_(1|quantized)|rope_1|strided_copy_[124]|copy_(rows|columns)|add_outliers|reduce_epilogue|exp_logits|"
+    {"store_bytes|embedding_(1|quantized)|rope_1|strided_copy_[124]|copy_(rows|columns)|add_outliers|reduce_epilogue|"
+     "exp_logits|"
      "expert_("
      "groups|"
      "sum)",

@@ -60,9 +60,11 @@ HONE_HOST_DEVICE constexpr StreamPlan planStream(int64_t rows, int32_t tiles, in
     layout.planes = 0;
   }
   plan.sharedBytes = layout.bytes(plan.depth);
-  int64_t rounds =
-      divideUp(tiles, multiprocessors * (areShort ? 2 : 1)); // blocks with fewer tiles would not end earlier
-  plan.blocks = static_cast<int32_t>(divideUp(tiles, rounds));
+  int64_t most = int64_t{multiprocessors} * (areShort ? 2 : 1);
+  plan.blocks = static_cast<int32_t>(tiles < most ? tiles : most);
+  // Where every SM is to have one block, the next launch must not put two of its own on some of them.
+  if (!areShort && tiles > multiprocessors && plan.sharedBytes <= sharedBytes / 2)
+    plan.sharedBytes = sharedBytes / 2 + 1;
   return plan;
 }
 
