@@ -5,6 +5,8 @@
 
 #include "parity.h"
 
+#include "gmock/gmock.h"
+
 namespace hone::test {
 namespace {
 
@@ -239,6 +241,26 @@ protected:
 TEST_P(AttentionParity, DecodeOneToken) {
   for (int64_t keys : {1, 31, 64, 65, 300, 1000})
     check({2, 4, 2, 1, keys, 64, 64});
+}
+
+/// By a cluster of blocks on sm_90: one tile of keys and several, less than there are warps and more.
+TEST_P(AttentionParity, DecodeByClusters) {
+  if (device->limits().chip != 90)
+    GTEST_SKIP() << "these kernels are for sm_90";
+  for (auto [type, cacheType] : {std::pair(HONE_F32, HONE_BF16), std::pair(HONE_BF16, HONE_BF16),
+                                 std::pair(HONE_F16, HONE_F16), std::pair(HONE_F16, HONE_BF16)})
+    for (int64_t keys : {1, 150, 1100}) {
+      Case test = {2, 14, 2, 1, keys, 64, 64};
+      test.type = type, test.cacheType = cacheType;
+      device->takeLaunched();
+      check(test);
+      EXPECT_THAT(device->takeLaunched(), testing::ElementsAre(testing::StartsWith("hopper_decode_")));
+      test.sequences = 3, test.size = test.valueSize = 128, test.queryHeads = 4, test.window = 70;
+      test.hasSinks = test.hasRanges = true;
+      check(test);
+      test.hasLags = true, test.hasRanges = false, test.window = -1, test.layout = Layout::Aligned;
+      check(test);
+    }
 }
 
 TEST_P(AttentionParity, Prefill) {
