@@ -259,6 +259,7 @@ TEST_P(AttentionParity, DecodeByClusters) {
       test.hasSinks = test.hasRanges = true;
       check(test);
       test.hasLags = true, test.hasRanges = false, test.window = -1, test.layout = Layout::Aligned;
+      test.size = 96, test.valueSize = 80;
       check(test);
     }
 }

@@ -13,7 +13,7 @@ bool fitsHopperDecode(const DeviceLimits &limits, const AttentionArguments &args
   bool isFormat = args.key.dtype == args.value.dtype && args.key.dtype != HONE_F32 && args.key.isVector &&
                   args.value.isVector && args.query.isVector &&
                   (args.key.dtype == HONE_BF16 || args.query.dtype == HONE_F16);
-  bool isSize = args.size == args.valueSize && (args.size == 64 || args.size == 128);
+  bool isSize = flashSize(args.size, args.valueSize) != 0 && args.size % 8 == 0 && args.valueSize % 8 == 0;
   bool isInterval = !args.bias.data && !args.alibi.data && !args.isMasked() && !args.lse && args.softcap == 0;
   int64_t heads = args.sequences * args.kvHeads;
   return limits.chip == 90 && isFormat && isSize && isInterval && args.queries == 1 && args.keys > 0 &&
@@ -22,7 +22,9 @@ bool fitsHopperDecode(const DeviceLimits &limits, const AttentionArguments &args
 }
 
 void runHopperDecode(KernelDevice &device, const AttentionArguments &args) {
-  bool isHalf = args.key.dtype == HONE_F16, isSplit = args.query.dtype != args.key.dtype, isWide = args.size == 128;
+  bool isHalf = args.key.dtype == HONE_F16, isSplit = args.query.dtype != args.key.dtype;
+  int32_t size = flashSize(args.size, args.valueSize);
+  bool isWide = size == 128;
   const char *name = isHalf    ? (isWide ? "hopper_decode_f16_128" : "hopper_decode_f16_64")
                      : isSplit ? (isWide ? "hopper_decode_split_128" : "hopper_decode_split_64")
                                : (isWide ? "hopper_decode_bf16_128" : "hopper_decode_bf16_64");
@@ -34,7 +36,7 @@ void runHopperDecode(KernelDevice &device, const AttentionArguments &args) {
   device.launch({kHopperDecodeFatbin, name},
                 {{kDecodeBlocks, static_cast<uint32_t>(args.sequences * args.kvHeads), 1},
                  {32 * kDecodeWarps, 1, 1},
-                 static_cast<uint32_t>(decodeSharedBytes(args.size))},
+                 static_cast<uint32_t>(decodeSharedBytes(size))},
                 pointers);
 }
 

@@ -18,7 +18,7 @@
 
 namespace hone::cuda {
 
-/// Split: queries are of more bits than the cache, and split into hi and lo terms of bf16, and so are probabilities.
+/// Size: of a head at most; elements past the end are zeros. Split: queries are of more bits than the cache, and split into hi and lo terms of bf16, and so are probabilities.
 template <bool IsHalf, bool Split, int Size> class Decode {
 public:
   __device__ Decode(const DecodeArguments &all, char *shared)
@@ -67,20 +67,20 @@ private:
 
   // Operands
 
-  /// Copies the keys and values of a tile, one commit group; zeros where there is no key.
+  /// Copies the keys and values of a tile, one commit group; zeros where there is no key and past the end of a head.
   __device__ void fetch(int32_t first, uint32_t to) {
-    copyRows(args.key, first, to);
-    copyRows(args.value, first, to + kTileBytes);
+    copyRows(args.key, args.size, first, to);
+    copyRows(args.value, args.valueSize, first, to + kTileBytes);
     cpAsyncCommitGroup();
   }
 
-  __device__ void copyRows(const View4 &view, int32_t first, uint32_t to) {
+  __device__ void copyRows(const View4 &view, int32_t size, int32_t first, uint32_t to) {
     constexpr int kRowsAtOnce = 32 / kParts;
     int part = lane % kParts, row = lane / kParts;
     const char *from = view.data + (view.offset(sequence, kvHead, first + row) + 8 * part) * 2;
 #pragma unroll 4
     for (; row < kDecodeKeys; row += kRowsAtOnce) {
-      bool exists = first + row < end;
+      bool exists = first + row < end && 8 * part < size;
       cpAsync16(to + flashByte(Size, row, part), exists ? from : view.data, exists);
       from += kRowsAtOnce * view.strides[2] * 2;
     }
@@ -93,7 +93,7 @@ private:
     for (int i = threadIdx.x; i < kDecodeRows * kParts; i += 32 * kDecodeWarps) {
       int row = i / kParts, part = i % kParts;
       float x[8] = {};
-      if (row < rows) {
+      if (row < rows && 8 * part < args.size) {
         int64_t from = query.offset(sequence, kvHead * rows + row, 0) + 8 * part;
         loadFour(x, query.data, from, query.dtype);
         loadFour(x + 4, query.data, from + 4, query.dtype);
@@ -251,6 +251,8 @@ private:
     for (int i = 32 * kDecodeWarps * blockIdx.x + threadIdx.x; i < rows * Size;
          i += 32 * kDecodeWarps * kDecodeBlocks) {
       int row = i / Size;
+      if (i % Size >= args.valueSize)
+        continue;
       int64_t head = kvHead * rows + row;
       float most[kDecodeBlocks], sum[kDecodeBlocks], value[kDecodeBlocks];
 #pragma unroll
