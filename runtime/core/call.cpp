@@ -109,7 +109,7 @@ void CallContext::runProgram(hone_entry_fn function) {
     receiver = [profile](const char *name, Profile::Clock::time_point begin) {
       profile->addKernel(name, {}, begin, Profile::Clock::now());
     };
-  if (!attempt([&] { return queue()->begin(inputs, state ? state->length() : 0, std::move(receiver)); }))
+  if (!attempt([&] { return queue()->begin(inputs, std::move(receiver)); }))
     return;
   enter(function);
   if (hooks.sampled && failure.ok())

@@ -26,9 +26,8 @@ class DeviceQueue {
 public:
   virtual ~DeviceQueue() = default;
 
-  /// Begins a call with these inputs, of a session whose state has so many positions; 0 without a state. Fails where the device was
-  /// lost in an earlier one. With a receiver, it waits for each kernel.
-  virtual absl::Status begin(std::span<const hone_tensor> inputs, int64_t stateLength, LaunchReceiver receiver) = 0;
+  /// Begins a call with these inputs. Fails where the device was lost in an earlier one. With a receiver, it waits for each kernel.
+  virtual absl::Status begin(std::span<const hone_tensor> inputs, LaunchReceiver receiver) = 0;
 
   /// Ends it: hands outputs over and waits, also for what a failed call enqueued. Memory of the call is given back.
   virtual absl::Status end() = 0;

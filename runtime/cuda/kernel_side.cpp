@@ -31,9 +31,10 @@ public:
   }
 
   hone::cuda::StateLength stateLength() override {
+    const State *state = CallContext::of(call).sessionState();
     hone::cuda::StateLength length;
     runOrLeave(call, [&]() -> absl::Status {
-      HONE_ASSIGN_OR_RETURN(length, queue().stateLength());
+      HONE_ASSIGN_OR_RETURN(length, queue().stateLength(state ? state->length() : 0));
       return absl::OkStatus();
     });
     return length;

@@ -89,7 +89,7 @@ absl::Status Queue::checkUsable() const {
       "cannot go on after the fault of a kernel: this process cannot use the GPU any more; begin another one");
 }
 
-absl::Status Queue::begin(std::span<const hone_tensor> tensors, int64_t stateLength, LaunchReceiver launchReceiver) {
+absl::Status Queue::begin(std::span<const hone_tensor> tensors, LaunchReceiver launchReceiver) {
   HONE_RETURN_IF_ERROR(checkUsable());
   scope.emplace(context());
   receiver = std::move(launchReceiver);
@@ -99,7 +99,6 @@ absl::Status Queue::begin(std::span<const hone_tensor> tensors, int64_t stateLen
   if (!receiver && sizes == latestSizes) // a decode step, which will enqueue what the one before did
     stream->collect();
   latestSizes = std::move(sizes);
-  length = stateLength;
   isLengthOnDevice = false;
   isGiven.clear();
   results.clear();
@@ -107,7 +106,7 @@ absl::Status Queue::begin(std::span<const hone_tensor> tensors, int64_t stateLen
   return absl::OkStatus();
 }
 
-absl::StatusOr<hone::cuda::StateLength> Queue::stateLength() {
+absl::StatusOr<hone::cuda::StateLength> Queue::stateLength(int64_t length) {
   if (!isLengthOnDevice) {
     HONE_RETURN_IF_ERROR(explain(lengthOnDevice.reserve(sizeof length, "the length of the state")));
     HONE_RETURN_IF_ERROR(send(lengthOnDevice.address(), &length, sizeof length));

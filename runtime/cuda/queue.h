@@ -26,7 +26,7 @@ public:
   static absl::StatusOr<std::unique_ptr<Queue>> create(std::shared_ptr<const LoadedImage> image, GpuRanks *ranks);
   ~Queue() override;
 
-  absl::Status begin(std::span<const hone_tensor> tensors, int64_t stateLength, LaunchReceiver launchReceiver) override;
+  absl::Status begin(std::span<const hone_tensor> tensors, LaunchReceiver launchReceiver) override;
   absl::Status end() override;
   bool isUsable() const override { return !context().isLost(); }
   bool isWeight(const void *memory) const { return image->isWeight(reinterpret_cast<CUdeviceptr>(memory)); }
@@ -57,8 +57,8 @@ public:
   /// Enqueues what all ranks do together: AllReduce or AllGather.
   absl::Status exchange(Work::Kind kind, CUdeviceptr to, CUdeviceptr from, uint64_t bytes);
 
-  /// Positions of the state that the call began with; on the device too from the first time that a call asks.
-  absl::StatusOr<hone::cuda::StateLength> stateLength();
+  /// Stores the number of positions that the state had when the call began on the device, once a call.
+  absl::StatusOr<hone::cuda::StateLength> stateLength(int64_t length);
 
   /// The number of this process among the ranks.
   int64_t rank() const { return stream->ranks()->rank(); }
@@ -95,7 +95,6 @@ private:
   Staging staging;
   DeviceBuffer arena;
   DeviceBuffer lengthOnDevice;
-  int64_t length = 0;                        // of the state when the call began
   bool isLengthOnDevice = false;             // in this call
   std::vector<DeviceBuffer> inputs, outputs; // by their numbers in the manifest; kept between calls
   std::vector<bool> isGiven;                 // inputs that this call has on the GPU
