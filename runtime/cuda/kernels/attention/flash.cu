@@ -135,20 +135,12 @@ private:
     uint32_t high[4], low[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      high[i] = pair(values[2 * i], values[2 * i + 1]);
-      low[i] = restOf(high[i], values[2 * i], values[2 * i + 1]);
+      high[i] = packPair<IsHalf>(values[2 * i], values[2 * i + 1]);
+      low[i] = packRestBf16x2(high[i], values[2 * i], values[2 * i + 1]);
     }
     *reinterpret_cast<uint4 *>(shared + byte) = {high[0], high[1], high[2], high[3]};
     if constexpr (Planes == 2)
       *reinterpret_cast<uint4 *>(shared + byte + planeBytes) = {low[0], low[1], low[2], low[3]};
-  }
-
-  __device__ static uint32_t pair(float low, float high) {
-    return IsHalf ? packF16x2(low, high) : packBf16x2(low, high);
-  }
-  /// The lo terms: what rounding to bf16 left.
-  __device__ static uint32_t restOf(uint32_t rounded, float low, float high) {
-    return packBf16x2(low - __uint_as_float(rounded << 16), high - __uint_as_float(rounded & 0xffff0000));
   }
 
   // Tiles
@@ -344,9 +336,9 @@ private:
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const float (&from)[4] = probabilities[2 * step + i / 2];
-        a[0][i] = pair(from[i % 2 * 2], from[i % 2 * 2 + 1]);
+        a[0][i] = packPair<IsHalf>(from[i % 2 * 2], from[i % 2 * 2 + 1]);
         if constexpr (QueryPlanes == 2)
-          a[1][i] = restOf(a[0][i], from[i % 2 * 2], from[i % 2 * 2 + 1]);
+          a[1][i] = packRestBf16x2(a[0][i], from[i % 2 * 2], from[i % 2 * 2 + 1]);
       }
       int row = offset + 16 * step + lane % 16;
 #pragma unroll

@@ -101,22 +101,14 @@ private:
       uint32_t high[4], low[4];
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
-        high[j] = pair(x[2 * j], x[2 * j + 1]);
-        low[j] = restOf(high[j], x[2 * j], x[2 * j + 1]);
+        high[j] = packPair<IsHalf>(x[2 * j], x[2 * j + 1]);
+        low[j] = packRestBf16x2(high[j], x[2 * j], x[2 * j + 1]);
       }
       char *to = shared + flashByte(Size, row, part);
       *reinterpret_cast<uint4 *>(to) = {high[0], high[1], high[2], high[3]};
       if constexpr (Split)
         *reinterpret_cast<uint4 *>(to + decodeQueryBytes(Size) / 2) = {low[0], low[1], low[2], low[3]};
     }
-  }
-
-  __device__ static uint32_t pair(float low, float high) {
-    return IsHalf ? packF16x2(low, high) : packBf16x2(low, high);
-  }
-  /// The lo terms: what rounding to bf16 left.
-  __device__ static uint32_t restOf(uint32_t rounded, float low, float high) {
-    return packBf16x2(low - __uint_as_float(rounded << 16), high - __uint_as_float(rounded & 0xffff0000));
   }
 
   __device__ static void multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
@@ -148,9 +140,9 @@ private:
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const float (&from)[4] = logits[i / 2];
-      a[0][i] = pair(from[i % 2 * 2], from[i % 2 * 2 + 1]);
+      a[0][i] = packPair<IsHalf>(from[i % 2 * 2], from[i % 2 * 2 + 1]);
       if constexpr (Split)
-        a[1][i] = restOf(a[0][i], from[i % 2 * 2], from[i % 2 * 2 + 1]);
+        a[1][i] = packRestBf16x2(a[0][i], from[i % 2 * 2], from[i % 2 * 2 + 1]);
     }
 #pragma unroll
     for (int part = 0; part < kParts; part += 2) {

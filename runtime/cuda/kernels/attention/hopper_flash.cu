@@ -289,17 +289,13 @@ private:
     }
   }
 
-  __device__ static uint32_t pair(float low, float high) {
-    return IsHalf ? packF16x2(low, high) : packBf16x2(low, high);
-  }
-
   /// The layout of accumulators is that of operand A in registers.
   __device__ void pack(const Logits &logits) {
 #pragma unroll
     for (int i = 0; i < kSteps; ++i)
 #pragma unroll
       for (int j = 0; j < 4; ++j)
-        probabilities[i][j] = pair(logits[8 * i + 2 * j], logits[8 * i + 2 * j + 1]);
+        probabilities[i][j] = packPair<IsHalf>(logits[8 * i + 2 * j], logits[8 * i + 2 * j + 1]);
   }
 
   // Results

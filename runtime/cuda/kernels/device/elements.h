@@ -38,6 +38,16 @@ __device__ inline uint32_t packF16x2(float low, float high) {
   return pair;
 }
 
+/// The lo terms of two elements: what rounding them to `rounded` left.
+__device__ inline uint32_t packRestBf16x2(uint32_t rounded, float low, float high) {
+  return packBf16x2(low - __uint_as_float(rounded << 16), high - __uint_as_float(rounded & 0xffff0000));
+}
+
+/// Two elements in a word, of f16 or bf16.
+template <bool IsHalf> __device__ inline uint32_t packPair(float low, float high) {
+  return IsHalf ? packF16x2(low, high) : packBf16x2(low, high);
+}
+
 /// a · b + c of bf16x2.
 __device__ inline uint32_t fmaBf16x2(uint32_t a, uint32_t b, uint32_t c) {
   uint32_t result;

@@ -47,7 +47,7 @@ template <bool Split> struct Inputs {
         float a = __uint_as_float(raw.words[areHalves ? i : 2 * i]);
         float b = __uint_as_float(raw.words[areHalves ? i + 4 : 2 * i + 1]);
         high[i] = packBf16x2(a, b);
-        low[i] = packBf16x2(a - __uint_as_float(high[i] << 16), b - __uint_as_float(high[i] & 0xffff0000));
+        low[i] = packRestBf16x2(high[i], a, b);
       } else {
         high[i] =
             areHalves ? __byte_perm(raw.words[i / 2], raw.words[i / 2 + 2], i % 2 ? 0x7632 : 0x5410) : raw.words[i];

@@ -16,7 +16,7 @@ __device__ inline void storePlanes(const PlanesArguments &args, int64_t row, int
   for (int i = 0; i < 4; ++i) {
     float a = values[2 * i], b = values[2 * i + 1];
     high[i] = args.type == HONE_F16 ? packF16x2(a, b) : packBf16x2(a, b);
-    low[i] = packBf16x2(a - __uint_as_float(high[i] << 16), b - __uint_as_float(high[i] & 0xffff0000));
+    low[i] = packRestBf16x2(high[i], a, b);
   }
   char *to = args.to + (row * args.depth + column) * 2;
   *reinterpret_cast<uint4 *>(to) = {high[0], high[1], high[2], high[3]};
