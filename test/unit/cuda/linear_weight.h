@@ -23,7 +23,7 @@ struct Quantization {
 /// How a weight is stored: whole, quantized with outliers stored separately, or 2:4.
 enum class Stored { Whole, Outliers, TwoOfFour };
 
-/// The relative error of a product with a weight of `format` and so many rows of x of `type`. Sums in f32 err by less
+/// The relative error of a product with a weight of `format` and `rows` rows of x of `type`. Sums in f32 err by less
 /// than 1e-6 of every term, and an element that is split into hi and lo terms of bf16 by at most 2^-16. GEMM splits
 /// weights too where they and x have more than eight bits, and omits lo · lo, which is as much again; x of bf16 rounds
 /// scaled quantized values to bf16.

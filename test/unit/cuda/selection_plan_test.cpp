@@ -28,7 +28,7 @@ TEST(PooledElementTest, RowsFollowTheirBlock) {
       }
 }
 
-/// Memory has room for every block, of a thread block or of the device within its limit, and few rows occupy all SMs.
+/// Memory has room for every block, of a thread block or of the device within its limit, and a small batch occupies all SMs.
 TEST(SelectionPlanTest, FitsAndFills) {
   for (int64_t rows : {1, 8, 131, 1000, 1000000})
     for (int64_t group : {1, 4, 64})
