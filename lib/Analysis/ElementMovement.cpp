@@ -330,25 +330,6 @@ const Expression *ElementEvaluator::gatherNd() {
   return analysis.getElement(op->getOperand(0), at);
 }
 
-/// The integers of a constant, or of a parameter of i64.
-static SmallVector<int64_t> readIntegers(Value value) {
-  SmallVector<int64_t> integers;
-  Operation *op = value.getDefiningOp();
-  if (auto read = dyn_cast_or_null<GetParamOp>(op); read && getElementTypeOrSelf(value).isInteger(64)) {
-    auto param = SymbolTable::lookupNearestSymbolFrom<ParamOp>(op, read.getNameAttr());
-    auto planes = openPlanes(param);
-    if (succeeded(planes)) {
-      ArrayRef<char> bytes = planes->front().get();
-      integers.resize(bytes.size() / sizeof(int64_t));
-      std::memcpy(integers.data(), bytes.data(), integers.size() * sizeof(int64_t));
-    }
-  } else if (auto values = op ? op->getAttrOfType<DenseIntElementsAttr>("value") : DenseIntElementsAttr()) {
-    for (const APInt &integer : values)
-      integers.push_back(integer.getSExtValue());
-  }
-  return integers;
-}
-
 /// The first of consecutive integers that are a constant.
 static std::optional<int64_t> getBegin(Value places) {
   SmallVector<int64_t> integers = readIntegers(places);

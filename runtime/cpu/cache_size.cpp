@@ -3,6 +3,8 @@
 
 #include "cpu/cache_size.h"
 
+#include <utility>
+
 #include <unistd.h>
 
 namespace hone::cpu {
@@ -13,6 +15,11 @@ int64_t l2CacheBytes() {
     return reported > 0 ? int64_t{reported} : int64_t{2} << 20;
   }();
   return bytes;
+}
+
+bool isReadAgain(const void *weight) {
+  static thread_local const void *last = nullptr;
+  return std::exchange(last, weight) == weight;
 }
 
 } // namespace hone::cpu

@@ -13,6 +13,10 @@ namespace hone::cpu {
 /// Bytes of a core's L2 cache as the system reports it; 2 MiB where it does not.
 int64_t l2CacheBytes();
 
+/// Whether the last call of this by the thread was for the same weight, as in the steps of a recurrent layer: its caches
+/// hold as much of the weight then as they can.
+bool isReadAgain(const void *weight);
+
 } // namespace hone::cpu
 
 #endif // HONE_RUNTIME_CPU_CACHE_SIZE_H

@@ -50,8 +50,13 @@ static bool isCostly(linalg::GenericOp producer) {
   return count > few;
 }
 
-/// Whether the loops of the reader, after fusion, would compute what is costly again for each of their rows. What is the same for all of a
-/// row is computed once for it.
+/// Whether the producer loads elements at indices that it computes. Such loads are not hoisted out of a loop that stores.
+static bool loadsElements(linalg::GenericOp producer) {
+  return !producer.getBody()->getOps<tensor::ExtractOp>().empty();
+}
+
+/// Whether the loops of the reader, after fusion, would compute what is costly again for each of their rows, or for each element of a row.
+/// What is the same for all of a row is computed once for it, unless it is loaded.
 static bool isRepeated(OpOperand *operand) {
   auto reader = dyn_cast<linalg::GenericOp>(operand->getOwner());
   auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
@@ -61,7 +66,7 @@ static bool isRepeated(OpOperand *operand) {
   unsigned loops = reader.getNumLoops();
   bool isAlongRows = map.isFunctionOfDim(loops - 1);
   bool isOfAll = llvm::all_of(llvm::seq(loops), [&](unsigned dim) { return map.isFunctionOfDim(dim); });
-  return isAlongRows && !isOfAll && isCostly(producer);
+  return (isAlongRows || loadsElements(producer)) && !isOfAll && isCostly(producer);
 }
 
 namespace {

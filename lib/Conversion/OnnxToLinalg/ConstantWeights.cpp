@@ -261,7 +261,7 @@ std::optional<ConstantMatrices::Integers> ConstantMatrices::findIntegers() {
   return Integers{floats->getOperand(0), codes, std::move(scales->elements), isSigned};
 }
 
-/// Matrix `index` as the integers that the file has.
+/// Matrix `index` as the integers that the file has. The operator rounds what they are multiplied with to 8 bits.
 Value ConstantMatrices::getIntegers(int64_t index) {
   MLIRContext *context = node.op->getContext();
   auto bytes = openPlanes(integers->codes);
@@ -269,7 +269,7 @@ Value ConstantMatrices::getIntegers(int64_t index) {
     return {};
   int64_t rows = type.getDimSize(1), columns = type.getDimSize(2);
   auto encoding = AffineAttr::get(context, /*bits=*/8, /*group=*/0, Float32Type::get(context), /*hasZeros=*/false,
-                                  integers->isSigned, /*transposed=*/true, /*activations=*/0, /*atLeast=*/false);
+                                  integers->isSigned, /*transposed=*/true, /*activations=*/8, /*atLeast=*/true);
   auto encoded = RankedTensorType::get({rows, columns}, type.getElementType(), encoding);
   auto scales = ArrayRef(integers->scales).slice(index * rows, rows);
   ArrayRef<char> parts[] = {bytes->front().get().slice(index * rows * columns, rows * columns),

@@ -76,7 +76,7 @@ static Value gatherScalars(Node &node, int64_t axis, ArrayRef<int64_t> result) {
 static LogicalResult gatherMany(Node &node, int64_t axis, ArrayRef<Size> result) {
   Value data = node.in(0), indices = node.in(1);
   Size size = node.size(data, axis);
-  checkIndices(node, 1u, size);
+  IndexWrap wrap = checkIndices(node, 1u, size);
   if (auto shape = getConstantIntValues(result))
     if (Value folded = gatherScalars(node, axis, *shape)) {
       node.set(0, folded);
@@ -88,7 +88,7 @@ static LogicalResult gatherMany(Node &node, int64_t axis, ArrayRef<Size> result)
   node.set(0, node.elementwiseOver(result, aligned, node.element(0), [&](Builder &b, ValueRange x) -> Value {
     SmallVector<Value> at = getLoopIndices(b, result.size());
     SmallVector<Value> source(at.begin(), at.begin() + axis);
-    source.push_back(wrapIndex(b, x[0], limit));
+    source.push_back(wrap(b, x[0], limit));
     source.append(at.begin() + axis + inner, at.end());
     return tensor::ExtractOp::create(b, data, source);
   }));
@@ -135,11 +135,11 @@ static LogicalResult lowerGatherElements(Node &node) {
                  "expected the indices to be no larger than the data in dimension " + Twine(dim));
   if (failed(checkConstantIndices(node, 1, from[*axis])))
     return failure();
-  checkIndices(node, 1u, from[*axis]);
+  IndexWrap wrap = checkIndices(node, 1u, from[*axis]);
   Value limit = node.math.value(from[*axis]);
   node.set(0, node.elementwiseOver(sizes, indices, node.element(0), [&](Builder &b, ValueRange x) -> Value {
     SmallVector<Value> at = getLoopIndices(b, sizes.size());
-    at[*axis] = wrapIndex(b, x[0], limit);
+    at[*axis] = wrap(b, x[0], limit);
     return tensor::ExtractOp::create(b, data, at);
   }));
   return success();

@@ -5,6 +5,8 @@
 
 #include "Indices.h"
 
+#include "hone/Dialect/Hone/ParamBytes.h"
+
 using namespace mlir;
 
 namespace hone::lowering {
@@ -102,9 +104,13 @@ FailureOr<Size> normalizeIndex(Node &node, Size index, Size size) {
   return wrapped;
 }
 
+/// `index` as an index; it is one of an element already.
+static Value castIndex(Builder &b, Value index, Value) {
+  return index.getType().isIndex() ? index : b.createOrFold<arith::IndexCastOp>(b.getIndexType(), index);
+}
+
 Value wrapIndex(Builder &b, Value index, Value size) {
-  if (!index.getType().isIndex())
-    index = b.createOrFold<arith::IndexCastOp>(b.getIndexType(), index);
+  index = castIndex(b, index, size);
   Value negative = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index, arith::ConstantIndexOp::create(b, 0));
   return arith::SelectOp::create(b, negative, arith::AddIOp::create(b, index, size), index);
 }
@@ -140,32 +146,40 @@ void checkIndices(Node &node, Value indices, Size size) {
                   "expected indices inside their dimension");
 }
 
-/// True if an operand of ONNX's has what TopK, ArgMax or ArgMin say of an axis of at most `size` elements, in another shape or integer
-/// type perhaps.
-static bool arePlaces(Value indices, Size size) {
-  auto limit = IndexMath::getConstant(size);
+/// True if the integers of an operand of ONNX's, at least 32 bits wide, are known to be in [0, limit): elements of constants that all are;
+/// what TopK, ArgMax or ArgMin say of an axis of at most so many elements; in another shape or type perhaps.
+static bool areBelow(Value indices, int64_t limit) {
   Operation *op = indices.getDefiningOp();
-  if (!op || !limit)
+  Type element = getElementTypeOrSelf(indices);
+  if (!op || !element.isInteger() || element.getIntOrFloatBitWidth() < 32)
     return false;
   StringRef name = op->getName().stripDialect();
-  if (llvm::is_contained({"Cast", "Flatten", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"}, name))
-    return getElementTypeOrSelf(indices).isInteger() && getElementTypeOrSelf(indices).getIntOrFloatBitWidth() >= 32 &&
-           arePlaces(op->getOperand(0), size);
+  if (llvm::is_contained(
+          {"Cast", "Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"},
+          name))
+    return areBelow(op->getOperand(0), limit);
+  if (name == "Where")
+    return areBelow(op->getOperand(1), limit) && areBelow(op->getOperand(2), limit);
   bool isTopK = name == "TopK" && indices == op->getResult(1);
-  if (!isTopK && name != "ArgMax" && name != "ArgMin")
-    return false;
-  auto type = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
-  auto axis = op->getAttrOfType<IntegerAttr>("axis");
-  int64_t place = axis ? axis.getInt() : isTopK ? -1 : 0;
-  if (!type || place < -type.getRank() || place >= type.getRank())
-    return false;
-  int64_t length = type.getDimSize(place < 0 ? place + type.getRank() : place);
-  return !ShapedType::isDynamic(length) && length <= *limit;
+  if (isTopK || name == "ArgMax" || name == "ArgMin") {
+    auto type = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
+    auto axis = op->getAttrOfType<IntegerAttr>("axis");
+    int64_t place = axis ? axis.getInt() : isTopK ? -1 : 0;
+    if (!type || place < -type.getRank() || place >= type.getRank())
+      return false;
+    int64_t length = type.getDimSize(place < 0 ? place + type.getRank() : place);
+    return !ShapedType::isDynamic(length) && length <= limit;
+  }
+  SmallVector<int64_t> constants = readIntegers(indices);
+  return !constants.empty() && llvm::all_of(constants, [&](int64_t index) { return index >= 0 && index < limit; });
 }
 
-void checkIndices(Node &node, unsigned input, Size size) {
-  if (!arePlaces(node.op->getOperand(input), size))
-    checkIndices(node, node.in(input), size);
+IndexWrap checkIndices(Node &node, unsigned input, Size size) {
+  auto limit = IndexMath::getConstant(size);
+  if (limit && areBelow(node.op->getOperand(input), *limit))
+    return castIndex;
+  checkIndices(node, node.in(input), size);
+  return wrapIndex;
 }
 
 Size getProduct(Node &node, ArrayRef<Size> sizes) {

@@ -39,8 +39,11 @@ Value wrapIndex(Builder &b, Value index, Value size);
 void checkElements(Node &node, Value tensor, Size least, Size end, const llvm::Twine &message);
 /// Checks at run time that every element of an integer tensor is in [-size, size).
 void checkIndices(Node &node, Value indices, Size size);
-/// The same of an input, and nothing where its operator says already that they are: what a router chose, for instance.
-void checkIndices(Node &node, unsigned input, Size size);
+/// How an element that has been checked becomes an index.
+using IndexWrap = Value (*)(Builder &b, Value index, Value size);
+/// Checks the elements of an input, unless its operator says already that they are in [0, size): what a router chose, for instance, or
+/// elements of a constant. Those need no wrapping either.
+IndexWrap checkIndices(Node &node, unsigned input, Size size);
 
 /// Length of the tuples of indices in the last dimension of an input, which must be fixed and at most `dims`.
 FailureOr<int64_t> getTupleLength(Node &node, unsigned input, int64_t dims);

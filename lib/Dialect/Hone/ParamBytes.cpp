@@ -9,6 +9,7 @@
 
 #include "hone/Dialect/Hone/ParamBytes.h"
 
+#include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/ScratchBytes.h"
@@ -133,6 +134,24 @@ static SmallVector<ArrayRef<char>> getBytes(ArrayRef<StoredBytes> planes) {
 static void releaseAll(ArrayRef<StoredBytes> planes) {
   for (const StoredBytes &plane : planes)
     plane.release(0, plane.get().size());
+}
+
+SmallVector<int64_t> hone::readIntegers(Value value) {
+  SmallVector<int64_t> integers;
+  Operation *op = value.getDefiningOp();
+  if (auto read = dyn_cast_or_null<GetParamOp>(op); read && getElementTypeOrSelf(value).isInteger(64)) {
+    auto param = SymbolTable::lookupNearestSymbolFrom<ParamOp>(op, read.getNameAttr());
+    auto planes = openPlanes(param);
+    if (succeeded(planes)) {
+      ArrayRef<char> bytes = planes->front().get();
+      integers.resize(bytes.size() / sizeof(int64_t));
+      std::memcpy(integers.data(), bytes.data(), integers.size() * sizeof(int64_t));
+    }
+  } else if (auto values = op ? op->getAttrOfType<DenseIntElementsAttr>("value") : DenseIntElementsAttr()) {
+    for (const APInt &integer : values)
+      integers.push_back(integer.getSExtValue());
+  }
+  return integers;
 }
 
 FailureOr<std::vector<float>> hone::readElements(ParamOp param) {

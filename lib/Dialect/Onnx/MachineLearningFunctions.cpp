@@ -228,11 +228,11 @@ static void descend(FunctionBody &body, const Trees &trees) {
   body.row("thresholds", trees.thresholds);
   body.constant("when_true", trees.whenTrue);
   body.constant("when_false", trees.whenFalse);
-  body.number("row_numbers", "rows", "X", 0);
-  body.constant("column", {-1, 1});
-  body.single("nothing", 0);
+  body.constant("all_roots", {static_cast<int64_t>(trees.roots.size())});
+  body.constant("from_rows", {0});
   // Each row begins at all roots.
-  body.add("row_column = Reshape(row_numbers, column)\nzeros = Mul(row_column, nothing)\nat0 = Add(zeros, roots)");
+  body.add("X_shape = Shape(X)\nrows = Gather(X_shape, from_rows)\nrows_roots = Concat<axis = 0>(rows, all_roots)\n"
+           "at0 = Expand(roots, rows_roots)");
   for (int64_t level = 0; level < trees.depth; ++level) {
     std::string n = std::to_string(level), next = std::to_string(level + 1);
     body.add("feature" + n + " = Gather(features, at" + n + ")\nvalue" + n + " = GatherElements<axis = 1>(X, feature" +

@@ -62,8 +62,7 @@ static void dequantizeRecurrent(FunctionBody &body, int input, int scale, const 
            "_scale)\n" + to + " = Transpose<perm = [0, 2, 1]>(" + to + "_columns)");
 }
 
-/// The layer with the weights that the integers stand for. onnxruntime rounds inputs and states to 8 bits for products of integers, which
-/// costs accuracy; here they stay as they are.
+/// The layer with the weights that the integers stand for. Its lowering finds the integers, and has inputs and states rounded to 8 bits.
 static void makeDynamicQuantizeLstm(FunctionBody &body) {
   body.constant("per_direction", {0, 1, -1});
   dequantizeRecurrent(body, 1, 8, "weight");

@@ -56,7 +56,7 @@ func.func @gates(%x: tensor<4x1x2xf32>, %w: tensor<1x9x2xf32>) -> tensor<*xf32> 
 
 // Integers without zero points stay what the file has, a matrix for each direction; others become floats.
 // CHECK: hone.param @{{.*}} : tensor<8x2xf32> = dense_resource
-// CHECK: hone.param @w.{{.*}} : tensor<8x3xf32, #hone.affine<bits = 8, isSigned = true, transposed = true>> = {scales = {{.*}} : tensor<1x8xf32>, values = {{.*}} : tensor<3x8xi8>}
+// CHECK: hone.param @w.{{.*}} : tensor<8x3xf32, #hone.affine<bits = 8, isSigned = true, transposed = true, activations = 8, atLeast = true>> = {scales = {{.*}} : tensor<1x8xf32>, values = {{.*}} : tensor<3x8xi8>}
 module attributes {onnx.opsets = {ai.onnx = 17 : i64, com.microsoft = 1 : i64}} {
 hone.param @w : tensor<1x3x8xi8> = dense<3> : tensor<1x3x8xi8>
 hone.param @r : tensor<1x2x8xi8> = dense<3> : tensor<1x2x8xi8>

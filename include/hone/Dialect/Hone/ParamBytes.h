@@ -51,6 +51,9 @@ llvm::FailureOr<llvm::SmallVector<StoredBytes>> openPlanes(ParamOp param);
 /// an error, where its bytes cannot be read.
 llvm::FailureOr<std::vector<float>> readElements(ParamOp param);
 
+/// The elements of `value`, row-major: a parameter of i64, or what an operation has as its attribute `value`. Empty where it is neither.
+llvm::SmallVector<int64_t> readIntegers(mlir::Value value);
+
 /// The planes of a parameter with `#hone.converted`, as it will be stored. Fails, after an error, where its bytes cannot be read,
 /// or its encoding cannot take its elements.
 llvm::FailureOr<llvm::SmallVector<llvm::SmallVector<char, 0>>> convertPlanes(ParamOp param);

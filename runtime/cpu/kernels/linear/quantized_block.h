@@ -24,7 +24,7 @@ struct QuantizedOperands {
   const int32_t *xMinus; // sums of the integers of x, negated: [chunk][row of the block]
   float *y;
   int64_t yStride, columns;
-  bool accumulate, isCached; // isCached: the L2 cache may hold the weight since the last call
+  bool accumulate, isCached; // isCached: the L2 or the L3 cache may hold the weight since the last call
 };
 
 template <typename Codes, int LIMBS> struct QuantizedBlock {

@@ -92,7 +92,7 @@ public:
     if constexpr (Weight::kIsUnpacked)
       return true;
     else
-      return weight.panels * weight.panelBytes <= hone::cpu::l2CacheBytes() / 2;
+      return hone::cpu::isReadAgain(weight.data) || weight.panels * weight.panelBytes <= hone::cpu::l2CacheBytes() / 2;
   }
 
   const Weight &weight;
