@@ -21,14 +21,18 @@ using namespace mlir;
 
 namespace {
 
-/// Whether the parts have a dimension in which one ends before the other begins.
+/// Whether the parts have a dimension in which one ends before the other begins, or both take every nth place and none is the same.
 bool areDisjoint(memref::SubViewOp a, memref::SubViewOp b) {
   for (unsigned dim = 0; dim < a.getMixedOffsets().size(); ++dim) {
     auto begin = [dim](memref::SubViewOp op) { return getConstantIntValue(op.getMixedOffsets()[dim]); };
     auto size = [dim](memref::SubViewOp op) { return getConstantIntValue(op.getMixedSizes()[dim]); };
-    if (!begin(a) || !begin(b) || !size(a) || !size(b) || !a.hasUnitStride() || !b.hasUnitStride())
+    auto stride = [dim](memref::SubViewOp op) { return getConstantIntValue(op.getMixedStrides()[dim]); };
+    if (!begin(a) || !begin(b) || !stride(a) || stride(a) != stride(b))
       continue;
-    if (*begin(a) + *size(a) <= *begin(b) || *begin(b) + *size(b) <= *begin(a))
+    if (*stride(a) > 1 && (*begin(a) - *begin(b)) % *stride(a) != 0)
+      return true;
+    if (*stride(a) == 1 && size(a) && size(b) &&
+        (*begin(a) + *size(a) <= *begin(b) || *begin(b) + *size(b) <= *begin(a)))
       return true;
   }
   return false;

@@ -25,7 +25,7 @@ using namespace mlir;
 
 namespace {
 
-/// A size that is not known, for choosing among slots: of the order of a short prompt's.
+/// A size of an input that is not known, for choosing among slots: of the order of a short prompt's, or of a small image's.
 constexpr int64_t kGuessedSize = 128;
 /// What sizes in bytes stop at: more than any memory.
 constexpr int64_t kLargest = int64_t{1} << 62;
@@ -92,7 +92,39 @@ public:
     return computed.lookup(value);
   }
 
+  /// What `value`, which is early, would be if each size of an input that is not known were kGuessedSize, or 1 of those that come first, as
+  /// batches do.
+  int64_t guess(Value value) {
+    auto number = dyn_cast_or_null<IntegerAttr>(evaluate(value));
+    return number ? std::clamp<int64_t>(number.getInt(), 0, kLargest) : kGuessedSize;
+  }
+
 private:
+  /// The constant that `value` would be, or null.
+  Attribute evaluate(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return {};
+    if (auto known = guesses.find(value); known != guesses.end())
+      return known->second;
+    auto operands = llvm::map_to_vector(op->getOperands(), [&](Value operand) { return evaluate(operand); });
+    Attribute result;
+    SmallVector<OpFoldResult> folded;
+    if (auto dim = dyn_cast<memref::DimOp>(op); dim && isUnknown(dim))
+      result = IntegerAttr::get(dim.getType(), isBatch(dim) ? 1 : kGuessedSize);
+    else if (op->getNumResults() == 1 && succeeded(op->fold(operands, folded)) && folded.size() == 1)
+      result = isa<Attribute>(folded[0]) ? cast<Attribute>(folded[0]) : evaluate(cast<Value>(folded[0]));
+    return guesses[value] = result;
+  }
+
+  static bool isUnknown(memref::DimOp dim) {
+    auto index = dim.getConstantIndex();
+    return index && cast<MemRefType>(dim.getSource().getType()).isDynamicDim(*index);
+  }
+  static bool isBatch(memref::DimOp dim) {
+    return dim.getConstantIndex() == 0 && cast<MemRefType>(dim.getSource().getType()).getRank() > 1;
+  }
+
   static bool isDivision(Operation *op) {
     return isa<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp>(op) && op->getResult(0).getType().isIndex();
   }
@@ -100,6 +132,7 @@ private:
   Block &block;
   Value call;
   llvm::DenseMap<Operation *, bool> early;
+  llvm::DenseMap<Value, Attribute> guesses;
   IRMapping computed;
 };
 
@@ -188,8 +221,8 @@ private:
       return "it is freed under another name";
     setLife(buffer);
     buffer.guess = *fixed;
-    for (size_t i = 0; i < buffer.alloc.getDynamicSizes().size(); ++i)
-      buffer.guess = std::min<int64_t>(llvm::SaturatingMultiply<uint64_t>(buffer.guess, kGuessedSize), kLargest);
+    for (Value size : buffer.alloc.getDynamicSizes())
+      buffer.guess = std::min<int64_t>(llvm::SaturatingMultiply<uint64_t>(buffer.guess, sizes.guess(size)), kLargest);
     return "";
   }
 

@@ -3,6 +3,7 @@
 //
 // Convolutions of floats: Conv and ConvTranspose.
 
+#include "ConstantWeights.h"
 #include "Convolve.h"
 
 #include "hone/Dialect/Hone/HoneOps.h"
@@ -263,6 +264,39 @@ static Value getTaps(Node &node, Value weight, const Window &window, const Phase
   return node.reshape(taps, merged);
 }
 
+/// The same of phases of as many taps, one after the other, of a weight that is known: a parameter, which kernels have in panels.
+static Value addTaps(ConstantEvaluator &constants, Node &node, const ConstantEvaluator::Array &weight,
+                     const Window &window, ArrayRef<Phase> phases, int64_t groups, int64_t number) {
+  ArrayRef<int64_t> taps = phases.front().taps;
+  int64_t inputs = weight.shape[0] / groups, outputs = weight.shape[1], count = llvm::product_of(taps);
+  SmallVector<int64_t> shape{static_cast<int64_t>(phases.size()) * groups * outputs, inputs};
+  llvm::append_range(shape, taps);
+  std::vector<float> elements;
+  for (const Phase &phase : phases)
+    for (int64_t output = 0; output < groups * outputs; ++output)
+      for (int64_t input = 0; input < inputs; ++input)
+        for (int64_t tap = 0; tap < count; ++tap) {
+          SmallVector<int64_t> from{output / outputs * inputs + input, output % outputs};
+          int64_t rest = tap, left = count;
+          for (auto [i, size] : llvm::enumerate(taps)) {
+            left /= size;
+            from.push_back(phase.residue[i] + window.strides[i] * (size - 1 - rest / left));
+            rest %= left;
+          }
+          elements.push_back(weight.elements[linearize(from, weight.shape)]);
+        }
+  return constants.addParam(node.op->getOperand(1), shape, elements, number);
+}
+
+/// Whether the phases read x by the same windows, and their channels together fill lanes that those of one would leave empty.
+static bool areConvolvedTogether(ArrayRef<Phase> phases, int64_t groups, int64_t outputs) {
+  constexpr int64_t lanes = 16;
+  return groups == 1 && outputs < lanes &&
+         llvm::all_of(
+             phases,
+             [&](const Phase &phase) { return phase.taps == phases.front().taps && phase.low == phases.front().low; });
+}
+
 /// A transposed convolution in f32 as convolutions, one for each remainder of places modulo the strides; null where sizes of the weight
 /// or of the padding are not known, or taps are dilated.
 static Value convolvePhases(Node &node, Value x, Value weight, Value bias, const Window &window, int64_t groups) {
@@ -281,27 +315,34 @@ static Value convolvePhases(Node &node, Value x, Value weight, Value bias, const
   for (int64_t stride : window.strides)
     steps.push_back(node.b.getIndexAttr(stride));
   node.isBroken = node.isBroken || failed(node.lowerer.requireSizes(node.op, sizes, f32));
-  auto convolve = [&](const Phase &phase) {
+  ConstantEvaluator constants(node);
+  auto known = constants.evaluate(node.op->getOperand(1));
+  auto convolve = [&](ArrayRef<Phase> phases, int64_t number, Value added) {
+    const Phase &phase = phases.front(); // the others have no more results
     Window part{{}, SmallVector<int64_t>(window.rank(), 1), window.dilations, {}, {}, phase.sizes};
     for (auto [taps, before] : llvm::zip(phase.taps, phase.low)) {
       part.kernel.push_back(node.b.getIndexAttr(taps));
       part.low.push_back(node.b.getIndexAttr(before));
     }
-    return createConvolution(node, x, getTaps(node, weight, window, phase, groups), bias, part, groups);
+    Value taps = known ? addTaps(constants, node, *known, window, phases, groups, number)
+                       : getTaps(node, weight, window, phase, groups);
+    return createConvolution(node, x, taps, added, part, groups);
   };
-  if (phases == 1)
-    return convertFloats(node, convolve(getPhase(node, window, *kernel, *low, 0)), element);
-  Value result = node.empty(sizes, f32);
   std::vector<Phase> all;
   for (int64_t number = 0; number < phases; ++number)
     all.push_back(getPhase(node, window, *kernel, *low, number));
+  if (phases == 1)
+    return convertFloats(node, convolve(all, 0, bias), element);
+  bool isTogether = known && !bias && areConvolvedTogether(all, groups, outputs);
+  Value together = isTogether ? convolve(all, 0, Value()) : Value();
+  Value result = node.empty(sizes, f32);
   if (llvm::any_of(all, [](const Phase &phase) { return phase.isEmpty(); })) { // places that no tap reaches
     auto biased = addBias(node, node.filled(sizes, node.zero(f32)), bias ? convertFloats(node, bias, f32) : bias);
     if (failed(biased))
       return {};
     result = *biased;
   }
-  for (const Phase &phase : all) {
+  for (auto [number, phase] : llvm::enumerate(all)) {
     if (phase.isEmpty())
       continue;
     SmallVector<Size> offsets(2, nothing(node)), parts(ArrayRef(sizes).take_front(2));
@@ -309,7 +350,15 @@ static Value convolvePhases(Node &node, Value x, Value weight, Value bias, const
       offsets.push_back(node.b.getIndexAttr(first));
       parts.push_back(size);
     }
-    result = tensor::InsertSliceOp::create(node.b, convolve(phase), result, offsets, parts, steps);
+    Value part;
+    if (isTogether) {
+      SmallVector<Size> from(offsets.size(), nothing(node));
+      from[1] = node.b.getIndexAttr(static_cast<int64_t>(number) * outputs);
+      part = tensor::ExtractSliceOp::create(node.b, together, from, parts, SmallVector<Size>(parts.size(), one(node)));
+    } else {
+      part = convolve(phase, number, bias);
+    }
+    result = tensor::InsertSliceOp::create(node.b, part, result, offsets, parts, steps);
     node.lowerer.setSizes(result, sizes);
   }
   return convertFloats(node, result, element);

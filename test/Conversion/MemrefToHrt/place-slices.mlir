@@ -92,3 +92,26 @@ func.func @reshaped(%call: !hrt.call, %x: !half, %y: !whole, %z: memref<2x256xf3
   hrt.kernel "hone.pool.f32" %call ins(%all : !whole) outs(%y : !whole)
   return
 }
+
+// Results of every second place, as a transposed convolution has them.
+// CHECK-LABEL: func.func @interleaved(
+// CHECK: %[[ALL:.*]] = memref.alloc() : memref<2x16x4x8xf32>
+// CHECK: %[[EVEN:.*]] = memref.subview %[[ALL]][0, 0, 0, 0]
+// CHECK: hrt.kernel "hone.pool.f32" {{.*}} outs(%[[EVEN]]
+// CHECK: %[[ODD:.*]] = memref.subview %[[ALL]][0, 0, 0, 1]
+// CHECK: hrt.kernel "hone.pool.f32" {{.*}} outs(%[[ODD]]
+// CHECK-NOT: memref.copy
+// CHECK: return
+func.func @interleaved(%call: !hrt.call, %x: !half, %y: memref<2x16x4x8xf32>) {
+  %all = memref.alloc() : memref<2x16x4x8xf32>
+  %a = memref.alloc() : !half
+  hrt.kernel "hone.pool.f32" %call ins(%x : !half) outs(%a : !half)
+  %even = memref.subview %all[0, 0, 0, 0] [2, 16, 4, 4] [1, 1, 1, 2] : memref<2x16x4x8xf32> to memref<2x16x4x4xf32, strided<[512, 32, 8, 2]>>
+  memref.copy %a, %even : !half to memref<2x16x4x4xf32, strided<[512, 32, 8, 2]>>
+  %b = memref.alloc() : !half
+  hrt.kernel "hone.pool.f32" %call ins(%x : !half) outs(%b : !half)
+  %odd = memref.subview %all[0, 0, 0, 1] [2, 16, 4, 4] [1, 1, 1, 2] : memref<2x16x4x8xf32> to memref<2x16x4x4xf32, strided<[512, 32, 8, 2], offset: 1>>
+  memref.copy %b, %odd : !half to memref<2x16x4x4xf32, strided<[512, 32, 8, 2], offset: 1>>
+  hrt.kernel "hone.pool.f32" %call ins(%all : memref<2x16x4x8xf32>) outs(%y : memref<2x16x4x8xf32>)
+  return
+}

@@ -60,6 +60,21 @@ func.func @transposed(%x: tensor<1x4x8xf32>, %w: tensor<4x6x5xf32>) -> tensor<1x
   return %0 : tensor<1x6x17xf32>
 }
 
+// The phases of a weight that is known are parameters; those that read x by the same windows are one convolution.
+// CHECK-LABEL: @transposed_together
+// CHECK: %[[W:.*]] = hone.get_param @weight.0 : tensor<12x4x1xf32>
+// CHECK: %[[ROWS:.*]] = tensor.collapse_shape %[[W]]
+// CHECK: %[[BOTH:.*]] = hone.convolution %arg0, %[[ROWS]] kernel [1] {{.*}} -> tensor<1x12x8xf32>
+// CHECK: %[[EVEN:.*]] = tensor.extract_slice %[[BOTH]][0, 0, 0] [1, 6, 8]
+// CHECK: tensor.insert_slice %[[EVEN]] into {{.*}}[0, 0, 0] [1, 6, 8] [1, 1, 2]
+// CHECK: %[[ODD:.*]] = tensor.extract_slice %[[BOTH]][0, 6, 0] [1, 6, 8]
+// CHECK: tensor.insert_slice %[[ODD]] into {{.*}}[0, 0, 1] [1, 6, 8] [1, 1, 2]
+func.func @transposed_together(%x: tensor<1x4x8xf32>) -> tensor<1x6x16xf32> {
+  %w = "onnx.Constant"() {value = dense<1.0> : tensor<4x6x2xf32>} : () -> tensor<4x6x2xf32>
+  %0 = "onnx.ConvTranspose"(%x, %w) {strides = array<i64: 2>} : (tensor<1x4x8xf32>, tensor<4x6x2xf32>) -> tensor<1x6x16xf32>
+  return %0 : tensor<1x6x16xf32>
+}
+
 // With ceil_mode the last window may reach beyond the input, but not begin there.
 // CHECK-LABEL: @ceil
 // CHECK: hone.pool max %arg0 kernel [3] strides [2] dilations [1] low [0] : (tensor<1x1x6xf32>) -> tensor<1x1x3xf32>

@@ -171,6 +171,20 @@ TEST_P(ConvolutionKernel, DepthwiseAtTheEdgesOfChannelsLast) {
       check({{9, 20}, {5, 5}, {3, 5}, {1, stride}, {2, 1}, {1, low}}, 40, 1, 1, true, Layout::ChannelsLast);
 }
 
+TEST_P(ConvolutionKernel, DepthwiseTilesOfChannelsLast) {
+  check({{20, 43}, {20, 43}, {3, 3}, {1, 1}, {1, 1}, {1, 1}}, 200, 1, 1, true, Layout::ChannelsLast);
+  check({{40, 25}, {20, 25}, {7, 7}, {2, 1}, {1, 1}, {3, 3}}, 70, 1, 1, true, Layout::ChannelsLast);
+  check({{6, 3}, {6, 3}, {5, 5}, {1, 1}, {1, 1}, {2, 2}}, 40, 1, 1, true, Layout::ChannelsLast);
+}
+
+// Copies with padding that are larger than what a thread keeps in its cache.
+TEST_P(ConvolutionKernel, LinesAreCopiedInBands) {
+  for (Layout layout : {Layout::ChannelsLast, Layout::Dense}) {
+    check({{60, 120}, {60, 120}, {3, 3}, {1, 1}, {1, 1}, {1, 1}}, 1, 8, 24, true, layout);
+    check({{120, 70}, {60, 70}, {5, 3}, {2, 1}, {1, 1}, {2, 1}}, 1, 8, 20, true, layout);
+  }
+}
+
 TEST_P(ConvolutionKernel, RowsAndPlanesOfSeveralTiles) {
   check({{2, 250}, {2, 250}, {1, 3}, {1, 1}, {1, 1}, {0, 1}}, 1, 2, 18, true, Layout::Dense);
   check({{60, 40}, {60, 40}, {3, 3}, {1, 1}, {1, 1}, {1, 1}}, 1, 2, 3, true, Layout::Dense);

@@ -58,8 +58,7 @@ template <typename Call> Convolution problemOf(const Call &call) {
 
 void convolveByPanels(const Convolution &problem, const WeightPanels &weights) {
   Scratch<Step> steps(problem.steps());
-  Scratch<float> padded(PaddedRows::size(problem));
-  PanelConvolution convolution(problem, weights, steps.data(), padded.data());
+  PanelConvolution convolution(problem, weights, steps.data());
   for (int64_t sample = 0; sample < problem.batch; ++sample)
     convolution.run(sample);
 }
@@ -71,27 +70,21 @@ void convolveByPlanes(const Convolution &problem, const float *weights) {
     convolution.run(sample);
 }
 
-/// `foldOf(panel)` is what the windows of sixteen channels are folded by.
-template <typename Fold, typename FoldOf> void foldWindows(const Convolution &problem, const FoldOf &foldOf) {
+template <typename Fold> void foldWindows(const Convolution &problem, const Fold &fold) {
   if (ChannelsLastWindows<Fold>::takes(problem)) {
     ChannelsLastWindows<Fold> windows(problem);
     for (int64_t sample = 0; sample < problem.batch; ++sample)
-      windows.run(sample, foldOf);
+      windows.run(sample, fold);
     return;
   }
   Scratch<Step> steps(problem.steps());
   DepthwiseConvolution<Fold> windows(problem, steps.data());
   for (int64_t sample = 0; sample < problem.batch; ++sample)
-    windows.run(sample, foldOf);
+    windows.run(sample, fold);
 }
 
 void convolveDepthwise(const Convolution &problem, const WeightPanels &weights) {
-  foldWindows<SumOfProducts>(problem,
-                             [&](int64_t panel) { return SumOfProducts{weights.data + panel * weights.panelStride}; });
-}
-
-template <typename Fold> void pool(const Convolution &problem) {
-  foldWindows<Fold>(problem, [](int64_t) { return Fold{}; });
+  foldWindows(problem, SumOfProducts{weights.data, weights.panelStride});
 }
 
 bool isEmpty(const Convolution &problem) {
@@ -158,7 +151,7 @@ void run(const kernels::Call<kernels::Pool, kernels::NoWeight> &call) {
   Epilogue epilogue{{nullptr, 0}, none, kIdentity, 1.0f, 0.0f, -__builtin_inff(), __builtin_inff()};
   Convolution problem = problemOf(o.x, o.y, epilogue, larger(o.x.sizes[1], 1), call.ints);
   if (!isEmpty(problem))
-    call.ints.isSum ? pool<SumOfElements>(problem) : pool<GreatestElement>(problem);
+    call.ints.isSum ? foldWindows(problem, SumOfElements{}) : foldWindows(problem, GreatestElement{});
 }
 
 } // namespace

@@ -20,18 +20,26 @@ constexpr int64_t kBandFloats = 1 << 15; // of x that a thread transposes at onc
 /// What a window's elements are folded by: products with weights are summed, or elements are, or the greatest is taken.
 struct SumOfProducts {
   static constexpr float kInitial = 0.0f;
-  const float *weights;
-  Vector weightOf(int64_t step) const { return load(weights + step * kLanes); }
+  const float *weights; // panel p of sixteen channels begins at weights + p * panelStride
+  int64_t panelStride;
+  SumOfProducts from(int64_t panel, int64_t step = 0) const {
+    return {weights + (panel * panelStride + step * kLanes), panelStride};
+  }
+  Vector weightOf(int64_t step, int64_t panel = 0) const {
+    return load(weights + (step * kLanes + panel * panelStride));
+  }
   static Vector fold(Vector sum, Vector weight, Vector element) { return sum + weight * element; }
 };
 struct SumOfElements {
   static constexpr float kInitial = 0.0f;
-  static Vector weightOf(int64_t) { return 0.0f; }
+  static SumOfElements from(int64_t, int64_t = 0) { return {}; }
+  static Vector weightOf(int64_t, int64_t = 0) { return 0.0f; }
   static Vector fold(Vector sum, Vector, Vector element) { return sum + element; }
 };
 struct GreatestElement {
   static constexpr float kInitial = -__builtin_inff();
-  static Vector weightOf(int64_t) { return 0.0f; }
+  static GreatestElement from(int64_t, int64_t = 0) { return {}; }
+  static Vector weightOf(int64_t, int64_t = 0) { return 0.0f; }
   static Vector fold(Vector best, Vector, Vector element) {
     return best >= element || best != best ? best : element; // NaN stays
   }
@@ -67,8 +75,7 @@ public:
     });
   }
 
-  /// `foldOf(panel)` is that of sixteen output channels.
-  template <typename FoldOf> void run(int64_t sample, const FoldOf &foldOf) const {
+  void run(int64_t sample, const Fold &fold) const {
     int64_t channels = problem.groups * problem.outputs, bands = (problem.y.sizes[1] + band - 1) / band;
     int64_t panels = (channels + kLanes - 1) / kLanes, tasks = panels * bands;
     int64_t shares = smaller(tasks, 4 * omp_get_max_threads());
@@ -80,7 +87,7 @@ public:
         for (int64_t task = tasks * share / shares; task < tasks * (share + 1) / shares; ++task) {
           int64_t first = task / bands * kLanes, line = task % bands * band;
           runBand({sample, first, smaller(kLanes, channels - first)}, line, smaller(band, problem.y.sizes[1] - line),
-                  foldOf(first / kLanes), rows.data(), sums.data());
+                  fold.from(first / kLanes), rows.data(), sums.data());
         }
       });
     });

@@ -39,6 +39,10 @@ struct OutputLanes {
 
 /// The bias of sixteen output channels from `first` on, of which `count` are there.
 inline Vector biasOf(const Epilogue &epilogue, int64_t first, int64_t count) {
+  if (!epilogue.bias.data)
+    return 0.0f;
+  if (epilogue.bias.stride == 1)
+    return loadChannels(epilogue.bias.data + first, count);
   float bias[kLanes] = {};
   for (int64_t i = 0; i < count; ++i)
     bias[i] = epilogue.biasOf(first + i);

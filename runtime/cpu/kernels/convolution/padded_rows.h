@@ -15,43 +15,49 @@ class PaddedRows {
 public:
   int64_t channelStride, depthStride, lineStride, columnStride; // of what is read
 
-  /// `padded` has room for size(problem).
-  PaddedRows(const Convolution &problem, float *padded)
+  /// Copies have `lines` lines of each depth: all that windows reach over, or some where there is one depth.
+  PaddedRows(const Convolution &problem, int64_t lines)
       : channelStride(problem.x.channelStride), depthStride(problem.x.strides[0]), lineStride(problem.x.strides[1]),
-        columnStride(problem.x.strides[2]), problem(problem), padded(padded) {
-    if (!padded)
+        columnStride(problem.x.strides[2]), problem(problem), lines(lines) {
+    if (!copies(problem))
       return;
     if (problem.x.isChannelsLast()) {
       channelStride = 1;
       columnStride = separate(channels());
       lineStride = problem.reach(2) * columnStride;
-      depthStride = problem.reach(1) * lineStride;
+      depthStride = lines * lineStride;
     } else {
       columnStride = 1;
       lineStride = problem.reach(2);
-      depthStride = problem.reach(1) * lineStride;
+      depthStride = lines * lineStride;
       channelStride = separate(problem.reach(0) * depthStride);
     }
   }
 
-  /// Floats of the copy of a sample; 0 where windows read x as it lies.
-  static int64_t size(const Convolution &problem) {
-    if (!problem.isPadded() && !conflicts(problem))
+  /// Whether windows read a copy of x, with its padding.
+  static bool copies(const Convolution &problem) { return problem.isPadded() || conflicts(problem); }
+
+  /// Floats of a copy; 0 where windows read x as it lies.
+  int64_t size() const {
+    if (!copies(problem))
       return 0;
-    int64_t channels = problem.groups * problem.inputs, places = problem.reach(0) * problem.reach(1) * problem.reach(2);
-    return problem.x.isChannelsLast() ? places * separate(channels) : channels * separate(places);
+    return problem.x.isChannelsLast() ? problem.reach(0) * depthStride : channels() * channelStride;
   }
 
-  /// Where the window of the first position of a sample begins, in its first channel.
-  const float *read(int64_t sample) const {
-    if (!padded) // padding that is negative leaves elements out
+  /// Where the window of the first position of a sample begins, in its first channel. `padded` has room for size(), and takes the lines from
+  /// `first` on; what lies in other lines must not be read.
+  const float *read(int64_t sample, int64_t first, float *padded, bool isParallel) const {
+    if (!copies(problem)) // padding that is negative leaves elements out
       return problem.x.at(sample, 0) - problem.low[0] * depthStride - problem.low[1] * lineStride -
              problem.low[2] * columnStride;
     if (channelStride == 1)
-      parallelFor(problem.reach(0) * problem.reach(1), problem.pays(), [&](int64_t line) { padLine(sample, line); });
+      parallelFor(problem.reach(0) * lines, isParallel, [&](int64_t line) {
+        padLine(sample, line / lines, first + line % lines, padded + line * lineStride);
+      });
     else
-      parallelFor(channels(), problem.pays(), [&](int64_t channel) { padChannel(sample, channel); });
-    return padded;
+      parallelFor(channels(), isParallel,
+                  [&](int64_t channel) { padChannel(sample, channel, first, padded + channel * channelStride); });
+    return padded - first * lineStride;
   }
 
 private:
@@ -76,12 +82,11 @@ private:
   }
 
   /// All channels of a line.
-  void padLine(int64_t sample, int64_t line) const {
+  void padLine(int64_t sample, int64_t d, int64_t h, float *to) const {
     const Samples &x = problem.x;
     int64_t width = problem.reach(2), low = problem.low[2];
     int64_t begin = larger(0, -low), end = larger(begin, smaller(x.sizes[2], width - low));
-    const float *from = lineOf(sample, 0, line / problem.reach(1), line % problem.reach(1));
-    float *to = padded + line * lineStride;
+    const float *from = lineOf(sample, 0, d, h);
     if (!from || begin == end)
       return fillZeros(to, width * columnStride);
     fillZeros(to, (begin + low) * columnStride);
@@ -90,13 +95,12 @@ private:
     fillZeros(to + (end + low) * columnStride, (width - end - low) * columnStride);
   }
 
-  void padChannel(int64_t sample, int64_t channel) const {
+  void padChannel(int64_t sample, int64_t channel, int64_t first, float *to) const {
     const Samples &x = problem.x;
     int64_t width = problem.reach(2), low = problem.low[2];
     int64_t begin = larger(0, -low), end = larger(begin, smaller(x.sizes[2], width - low));
-    float *to = padded + channel * channelStride;
     for (int64_t d = 0; d < problem.reach(0); ++d)
-      for (int64_t h = 0; h < problem.reach(1); ++h, to += width) {
+      for (int64_t h = first; h < first + lines; ++h, to += width) {
         const float *from = lineOf(sample, channel, d, h);
         if (!from || begin == end) {
           fillZeros(to, width);
@@ -113,7 +117,7 @@ private:
   }
 
   const Convolution &problem;
-  float *padded;
+  int64_t lines;
 };
 
 } // namespace

@@ -26,6 +26,7 @@ constexpr int kPairPanels = 1, kBlockPositions = 6, kOddPanels = 1, kOddPosition
 constexpr int kManyPanels = 4;              // rows of few positions reuse little of a weight: more of x's elements are
 constexpr int64_t kTilePositions = 96;      // positions whose sums a thread keeps in the L1 cache
 constexpr int64_t kCachedWeights = 1 << 17; // floats of weights that stay in the L2 cache
+constexpr int64_t kCachedRows = 1 << 16;    // floats of a copy of x that stay in it beside them
 constexpr int64_t kSliceSteps = 256;        // inner steps whose weights of kPairPanels panels stay in the L1 cache
 
 /// Weights of panel p begin at data + p * panelStride: `[steps, 16]`.
@@ -49,11 +50,36 @@ struct BlockSteps {
   int64_t panelStride;
   float *sums; // `[positions, PANELS * 16]`, sumPitch floats from one position to the next
   int64_t sumPitch;
+  int64_t lastLanes;            // of the last panel, fewer than sixteen only where kMasksLanes
   bool isFirst, isLast;         // of the slices that are summed; the last one ends with the epilogue, if there is one
   const Epilogue *epilogue;     // null where sums are stored as they are
   const float *bias, *residual; // `[PANELS * 16]`, and as sums; residual may be null
   int64_t residualPitch;
 };
+
+/// Panel v of PANELS, of a row of sums or of the residual. Without a branch, which would keep sums from registers.
+#ifdef __AVX512F__
+constexpr bool kMasksLanes = true;
+template <int PANELS> inline Vector loadPanel(const BlockSteps &block, const float *row, int v) {
+  bool isLast = v + 1 == PANELS;
+  return isLast ? (Vector)_mm512_maskz_loadu_ps(maskOfChannels(block.lastLanes), row + v * kLanes)
+                : load(row + v * kLanes);
+}
+template <int PANELS> inline void storePanel(const BlockSteps &block, float *row, int v, Vector values) {
+  if (v + 1 == PANELS)
+    _mm512_mask_storeu_ps(row + v * kLanes, maskOfChannels(block.lastLanes), (__m512)values);
+  else
+    store(row + v * kLanes, values);
+}
+#else
+constexpr bool kMasksLanes = false;
+template <int PANELS> inline Vector loadPanel(const BlockSteps &, const float *row, int v) {
+  return load(row + v * kLanes);
+}
+template <int PANELS> inline void storePanel(const BlockSteps &, float *row, int v, Vector values) {
+  store(row + v * kLanes, values);
+}
+#endif
 
 /// Bias, residual and limits; an activation, whose registers those of sums would be, follows in activateSums. In the caller, as everything that
 /// takes sums, so that they stay in registers.
@@ -65,7 +91,7 @@ __attribute__((always_inline)) inline void finishSums(const BlockSteps &block, V
     for (int p = 0; p < POSITIONS; ++p) {
       sum[p][v] += bias;
       if (block.residual)
-        sum[p][v] += load(block.residual + p * block.residualPitch + v * kLanes);
+        sum[p][v] += loadPanel<PANELS>(block, block.residual + p * block.residualPitch, v);
       if (!isActivated)
         sum[p][v] = block.epilogue->clamp(sum[p][v]);
     }
@@ -73,12 +99,11 @@ __attribute__((always_inline)) inline void finishSums(const BlockSteps &block, V
 }
 
 /// Of sums as they were stored.
-[[gnu::noinline]] void activateSums(const BlockSteps &block, int64_t positions, int64_t panels) {
-  for (int64_t p = 0; p < positions; ++p)
-    for (int64_t v = 0; v < panels; ++v) {
-      float *sums = block.sums + p * block.sumPitch + v * kLanes;
-      store(sums, block.epilogue->limit(load(sums)));
-    }
+template <int PANELS> [[gnu::noinline]] void activateSums(const BlockSteps &block, int64_t positions) {
+  for (int v = 0; v < PANELS; ++v)
+    block.epilogue->limitAll(
+        positions, [&](int64_t p) { return loadPanel<PANELS>(block, block.sums + p * block.sumPitch, v); },
+        [&](int64_t p, Vector values) { storePanel<PANELS>(block, block.sums + p * block.sumPitch, v, values); });
 }
 
 /// Adds products to the sums of POSITIONS neighbours. With a pitch of 1 windows are addressed from the first one, otherwise from every
@@ -88,7 +113,7 @@ template <bool IS_DENSE, int PANELS, int POSITIONS> void addSteps(const BlockSte
   if (!block.isFirst)
     for (int p = 0; p < POSITIONS; ++p)
       for (int v = 0; v < PANELS; ++v)
-        sum[p][v] = load(block.sums + p * block.sumPitch + v * kLanes);
+        sum[p][v] = loadPanel<PANELS>(block, block.sums + p * block.sumPitch, v);
   const StepList list = block.list;
   const float *x = block.x, *weights = block.weights;
   const int64_t pitch = block.pitch, panelStride = block.panelStride;
@@ -118,9 +143,9 @@ template <bool IS_DENSE, int PANELS, int POSITIONS> void addSteps(const BlockSte
     finishSums<PANELS, POSITIONS>(block, sum);
   for (int p = 0; p < POSITIONS; ++p)
     for (int v = 0; v < PANELS; ++v)
-      store(block.sums + p * block.sumPitch + v * kLanes, sum[p][v]);
+      storePanel<PANELS>(block, block.sums + p * block.sumPitch, v, sum[p][v]);
   if (block.isLast && block.epilogue && block.epilogue->isActivated())
-    activateSums(block, POSITIONS, PANELS);
+    activateSums<PANELS>(block, POSITIONS);
 }
 
 /// The same for up to MOST neighbours.
@@ -151,42 +176,51 @@ template <int PANELS> void addRow(int64_t count, BlockSteps row) {
 /// The convolutions of one sample at a time.
 class PanelConvolution {
 public:
-  /// `steps` has room for problem.steps(), `padded` for PaddedRows::size(problem).
-  PanelConvolution(const Convolution &problem, const WeightPanels &weights, Step *steps, float *padded)
-      : problem(problem), weights(weights), rows(problem, padded) {
+  /// `steps` has room for problem.steps().
+  PanelConvolution(const Convolution &problem, const WeightPanels &weights, Step *steps)
+      : problem(problem), weights(weights), bandLines(linesOfBand(problem)),
+        rows(problem, linesOfX(problem, bandLines)) {
     list.steps = steps;
     listBlock(steps);
+    int64_t lines = problem.y.sizes[0] * problem.y.sizes[1], columns = problem.y.sizes[2];
+    tileLines = smaller(columns >= kTilePositions ? 1 : kTilePositions / columns, bandLines);
+    tileColumns = smaller(columns, kTilePositions);
+    across = (columns + tileColumns - 1) / tileColumns;
+    tiles = (lines + tileLines - 1) / tileLines * across;
+    panels = (problem.outputs + kLanes - 1) / kLanes;
+    width = columns <= kFewPositions ? kManyPanels : kPairPanels;
+    endsOdd = width == kPairPanels && panels % width != 0 && panels > width && problem.outputs % kLanes == 0;
+    blocks = endsOdd ? panels / width : (panels + width - 1) / width;
   }
 
   void run(int64_t sample) {
-    const float *source = rows.read(sample);
-    int64_t lines = problem.y.sizes[0] * problem.y.sizes[1], columns = problem.y.sizes[2];
-    int64_t tileLines = columns >= kTilePositions ? 1 : kTilePositions / columns;
-    int64_t tileColumns = smaller(columns, kTilePositions);
-    int64_t across = (columns + tileColumns - 1) / tileColumns, tiles = (lines + tileLines - 1) / tileLines * across;
-    int64_t panels = (problem.outputs + kLanes - 1) / kLanes;
-    int64_t width = columns <= kFewPositions ? kManyPanels : kPairPanels;
-    bool endsOdd = width == kPairPanels && panels % width != 0 && panels > width && problem.outputs % kLanes == 0;
-    int64_t blocks = endsOdd ? panels / width : (panels + width - 1) / width;
-    // Blocks of weights that stay in the cache follow each other for a tile, otherwise tiles for a block.
-    bool isTileOuter = panels * problem.steps() * kLanes <= kCachedWeights;
+    int64_t lines = problem.y.sizes[0] * problem.y.sizes[1];
     Parts threads;
-    parallelFor(problem.groups * blocks * tiles, problem.pays(), [&](int64_t task) {
-      threads.run([&] {
-        int64_t rest = task % (tiles * blocks), tile = isTileOuter ? rest / blocks : rest % tiles;
-        int64_t block = isTileOuter ? rest % blocks : rest / tiles;
-        int64_t line = tile / across * tileLines, column = tile % across * tileColumns;
-        Tile part{source,
-                  sample,
-                  task / tiles / blocks,
-                  line,
-                  smaller(tileLines, lines - line),
-                  column,
-                  smaller(tileColumns, columns - column)};
-        int64_t first = block * width;
-        runPanels(part, first, endsOdd && block + 1 == blocks ? panels - first : smaller(width, panels - first));
+    if (bandLines < lines) {
+      parallelFor((lines + bandLines - 1) / bandLines, problem.pays(), [&](int64_t band) {
+        threads.run([&] {
+          Scratch<float> padded(rows.size());
+          int64_t first = band * bandLines, end = smaller(first + bandLines, lines);
+          const float *source = rows.read(sample, first * problem.strides[1], padded.data(), /*isParallel=*/false);
+          for (int64_t line = first; line < end; line += tileLines)
+            for (int64_t rest = 0; rest < across * blocks; ++rest)
+              runTask(source, sample, 0, line, smaller(tileLines, end - line), rest / blocks, rest % blocks);
+        });
       });
-    });
+    } else {
+      Scratch<float> padded(rows.size());
+      const float *source = rows.read(sample, 0, padded.data(), problem.pays());
+      // Blocks of weights that stay in the cache follow each other for a tile, otherwise tiles for a block.
+      bool isTileOuter = isCached(problem);
+      parallelFor(problem.groups * blocks * tiles, problem.pays(), [&](int64_t task) {
+        threads.run([&] {
+          int64_t rest = task % (tiles * blocks), tile = isTileOuter ? rest / blocks : rest % tiles;
+          int64_t line = tile / across * tileLines;
+          runTask(source, sample, task / tiles / blocks, line, smaller(tileLines, lines - line), tile % across,
+                  isTileOuter ? rest % blocks : rest / tiles);
+        });
+      });
+    }
     threads.finish();
   }
 
@@ -196,6 +230,36 @@ private:
     const float *source;
     int64_t sample, group, line, lines, column, columns;
   };
+
+  /// Whether the weights stay in the L2 cache.
+  static bool isCached(const Convolution &problem) {
+    return (problem.outputs + kLanes - 1) / kLanes * problem.steps() * kLanes <= kCachedWeights;
+  }
+
+  /// Lines of x that the windows of so many lines of y reach over.
+  static int64_t linesOfX(const Convolution &problem, int64_t count) {
+    return count >= problem.y.sizes[0] * problem.y.sizes[1]
+               ? problem.reach(1)
+               : (count - 1) * problem.strides[1] + (problem.kernel[1] - 1) * problem.dilations[1] + 1;
+  }
+
+  /// Lines of y for which a thread copies x, so that its L2 cache holds the copy beside the weights; all of them where the copy of the
+  /// sample is as small, or threads share it.
+  static int64_t linesOfBand(const Convolution &problem) {
+    int64_t lines = problem.y.sizes[0] * problem.y.sizes[1], floats = PaddedRows(problem, 1).size();
+    if (floats * problem.reach(1) <= kCachedRows || problem.reach(0) != 1 || problem.groups != 1 || !isCached(problem))
+      return lines;
+    int64_t reach = linesOfX(problem, 1), most = lines / (4 * omp_get_max_threads());
+    return larger(1, smaller((kCachedRows / floats - reach) / problem.strides[1] + 1, most));
+  }
+
+  /// A part of some lines, in a block of panels.
+  void runTask(const float *source, int64_t sample, int64_t group, int64_t line, int64_t lines, int64_t part,
+               int64_t block) const {
+    int64_t column = part * tileColumns, first = block * width;
+    Tile tile{source, sample, group, line, lines, column, smaller(tileColumns, problem.y.sizes[2] - column)};
+    runPanels(tile, first, endsOdd && block + 1 == blocks ? panels - first : smaller(width, panels - first));
+  }
 
   /// Lists the taps of a few channels, the channels of a tap one after the other: of channels-last x they share cache lines. Other x have
   /// one channel's taps in the same lines; and where few positions reuse a weight, weights are read as they lie.
@@ -237,11 +301,11 @@ private:
   template <int PANELS> void runTile(const Tile &tile, int64_t panel) const {
     const Samples &y = problem.y, &residual = problem.epilogue.residual;
     int64_t first = tile.group * problem.outputs + panel * kLanes, count = problem.outputs - panel * kLanes;
-    bool isDirect = problem.storesChannelsLast() && count >= PANELS * kLanes;
+    bool isDirect = problem.storesChannelsLast() && (kMasksLanes || count >= PANELS * kLanes);
     Scratch<float> sums(isDirect ? 0 : tile.lines * tile.columns * PANELS * kLanes);
     float bias[PANELS * kLanes];
     for (int v = 0; v < PANELS && isDirect; ++v)
-      store(bias + v * kLanes, biasOf(problem.epilogue, first + v * kLanes, kLanes));
+      store(bias + v * kLanes, biasOf(problem.epilogue, first + v * kLanes, smaller(kLanes, count - v * kLanes)));
     int64_t panelsOfGroup = (problem.outputs + kLanes - 1) / kLanes;
     const float *channel = tile.source + tile.group * problem.inputs * rows.channelStride;
     const float *panelWeights = weights.data + (tile.group * panelsOfGroup + panel) * weights.panelStride;
@@ -250,6 +314,7 @@ private:
     row.list = list;
     row.panelStride = weights.panelStride;
     row.sumPitch = isDirect ? y.strides[2] : PANELS * kLanes;
+    row.lastLanes = isDirect ? smaller(kLanes, count - (PANELS - 1) * kLanes) : kLanes;
     row.epilogue = isDirect ? &problem.epilogue : nullptr;
     row.bias = bias;
     row.residualPitch = residual.strides[2];
@@ -279,7 +344,11 @@ private:
 
   const Convolution &problem;
   WeightPanels weights;
+  int64_t bandLines; // of y
   PaddedRows rows;
+  int64_t tileLines, tileColumns, across, tiles; // of y; how many tiles there are along its lines, and at all
+  int64_t panels, width, blocks;                 // of a group; how many a block has, and how many blocks there are
+  bool endsOdd;                                  // the last block has the panel that is left over
   StepList list = {};
   int64_t channels = 1; // of the list
 };

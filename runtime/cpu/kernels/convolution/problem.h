@@ -74,6 +74,12 @@ struct Samples {
   bool isChannelsLast() const { return channelStride == 1 && !isDense(); }
 };
 
+/// NaN stays.
+template <typename Values> Values clamp(Values values, float least, float most) {
+  values = values < least ? (Values)least : values;
+  return values > most ? (Values)most : values;
+}
+
 /// What becomes of the sum of a position and output channel before it is stored.
 struct Epilogue {
   Row bias;         // of output channels, or absent
@@ -84,39 +90,51 @@ struct Epilogue {
   float biasOf(int64_t channel) const { return bias.data ? bias[channel] : 0.0f; }
   /// What is stored of sums, up to sixteen: the activation, and its limits. NaN stays.
   template <typename Values> Values limit(Values values) const {
-    if (isActivated()) {
-      Vector all = {};
-      __builtin_memcpy(&all, &values, sizeof values);
-      all = activate(all);
-      __builtin_memcpy(&values, &all, sizeof values);
-    }
-    return clamp(values);
+    if (!isActivated())
+      return clamp(values);
+    Vector all = {};
+    __builtin_memcpy(&all, &values, sizeof values);
+    all = activate(all);
+    __builtin_memcpy(&values, &all, sizeof values);
+    return values;
   }
   /// The limits alone.
-  template <typename Values> Values clamp(Values values) const {
-    values = values < least ? (Values)least : values;
-    return values > most ? (Values)most : values;
-  }
+  template <typename Values> Values clamp(Values values) const { return ::clamp(values, least, most); }
   /// Whether more than limits is applied.
   bool isActivated() const { return activation != kIdentity || scale != 1.0f || shift != 0.0f; }
 
-private:
-  /// By itself: inlined, its registers would be those of sums.
-  [[gnu::noinline]] Vector activate(Vector x) const {
+  /// The same for all values of a row, sixteen at a time: `read(i)` gives the i-th of `count`, `write(i, values)` takes it.
+  template <typename Read, typename Write> void limitAll(int64_t count, const Read &read, const Write &write) const {
     switch (activation) {
     case kSilu:
-      x = ::activate<kSilu>(x);
-      break;
+      return limitAll<kSilu>(count, read, write);
     case kGeluErf:
-      x = ::activate<kGeluErf>(x);
-      break;
+      return limitAll<kGeluErf>(count, read, write);
     case kHardSwish:
-      x = ::activate<kHardSwish>(x);
-      break;
+      return limitAll<kHardSwish>(count, read, write);
     default:
-      break;
+      return limitAll<kIdentity>(count, read, write);
     }
-    return x * scale + shift;
+  }
+
+private:
+  template <int ACTIVATION, typename Read, typename Write>
+  void limitAll(int64_t count, const Read &read, const Write &write) const {
+    const float factor = scale, summand = shift, low = least,
+                high = most; // what is written may be anything, for all that the compiler knows
+    for (int64_t i = 0; i < count; ++i) {
+      Vector x = read(i);
+      if constexpr (ACTIVATION != kIdentity)
+        x = ::activate<ACTIVATION>(x);
+      write(i, ::clamp(x * factor + summand, low, high));
+    }
+  }
+
+  /// By itself: inlined, its registers would be those of sums.
+  [[gnu::noinline]] Vector activate(Vector x) const {
+    Vector result;
+    limitAll(1, [&](int64_t) { return x; }, [&](int64_t, Vector values) { result = values; });
+    return result;
   }
 };
 
