@@ -102,10 +102,9 @@ static std::unique_ptr<llvm::TargetMachine> createTargetMachine(const CpuTarget 
   const llvm::Target *backend = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!backend)
     return nullptr;
-  // Gathers take longer than as many loads on AMD, and on Intel since Downfall (CVE-2022-40982) is mitigated.
-  std::string features = "+prefer-no-gather";
+  std::string features;
   for (const std::string &feature : target.features)
-    features += ",+" + feature;
+    features += (features.empty() ? "+" : ",+") + feature;
   return std::unique_ptr<llvm::TargetMachine>(
       backend->createTargetMachine(triple, target.name, features, llvm::TargetOptions(), llvm::Reloc::PIC_,
                                    std::nullopt, llvm::CodeGenOptLevel::Default));

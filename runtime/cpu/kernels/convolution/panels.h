@@ -57,7 +57,7 @@ struct BlockSteps {
   int64_t residualPitch;
 };
 
-/// Panel v of PANELS, of a row of sums or of the residual. Without a branch, which would keep sums from registers.
+/// Panel v of PANELS, of a row of sums or of the residual.
 #ifdef __AVX512F__
 constexpr bool kMasksLanes = true;
 template <int PANELS> inline Vector loadPanel(const BlockSteps &block, const float *row, int v) {
@@ -141,9 +141,15 @@ template <bool IS_DENSE, int PANELS, int POSITIONS> void addSteps(const BlockSte
   }
   if (block.isLast && block.epilogue)
     finishSums<PANELS, POSITIONS>(block, sum);
-  for (int p = 0; p < POSITIONS; ++p)
-    for (int v = 0; v < PANELS; ++v)
-      storePanel<PANELS>(block, block.sums + p * block.sumPitch, v, sum[p][v]);
+  // What masks store is not forwarded to loads.
+  if (block.lastLanes == kLanes)
+    for (int p = 0; p < POSITIONS; ++p)
+      for (int v = 0; v < PANELS; ++v)
+        store(block.sums + p * block.sumPitch + v * kLanes, sum[p][v]);
+  else
+    for (int p = 0; p < POSITIONS; ++p)
+      for (int v = 0; v < PANELS; ++v)
+        storePanel<PANELS>(block, block.sums + p * block.sumPitch, v, sum[p][v]);
   if (block.isLast && block.epilogue && block.epilogue->isActivated())
     activateSums<PANELS>(block, POSITIONS);
 }
@@ -249,8 +255,10 @@ private:
     int64_t lines = problem.y.sizes[0] * problem.y.sizes[1], floats = PaddedRows(problem, 1).size();
     if (floats * problem.reach(1) <= kCachedRows || problem.reach(0) != 1 || problem.groups != 1 || !isCached(problem))
       return lines;
-    int64_t reach = linesOfX(problem, 1), most = lines / (4 * omp_get_max_threads());
-    return larger(1, smaller((kCachedRows / floats - reach) / problem.strides[1] + 1, most));
+    int64_t reach = linesOfX(problem, 1), fitting = (kCachedRows / floats - reach) / problem.strides[1] + 1;
+    if (fitting * problem.strides[1] < reach) // bands would copy most lines more than twice
+      return lines;
+    return larger(1, smaller(fitting, lines / (4 * omp_get_max_threads())));
   }
 
   /// A part of some lines, in a block of panels.
