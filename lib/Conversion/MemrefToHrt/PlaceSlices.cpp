@@ -21,6 +21,13 @@ using namespace mlir;
 
 namespace {
 
+/// Whether a place has at least a vector of channels, which may lie one after the other: others are rather copied than stored apart.
+bool hasWholeVectors(memref::SubViewOp part) {
+  constexpr int64_t lanes = 16;
+  ArrayRef<int64_t> shape = part.getType().getShape();
+  return shape.size() > 2 && !ShapedType::isDynamic(shape[1]) && shape[1] >= lanes;
+}
+
 /// Whether the parts have a dimension in which one ends before the other begins, or both take every nth place and none is the same.
 bool areDisjoint(memref::SubViewOp a, memref::SubViewOp b) {
   for (unsigned dim = 0; dim < a.getMixedOffsets().size(); ++dim) {
@@ -29,7 +36,7 @@ bool areDisjoint(memref::SubViewOp a, memref::SubViewOp b) {
     auto stride = [dim](memref::SubViewOp op) { return getConstantIntValue(op.getMixedStrides()[dim]); };
     if (!begin(a) || !begin(b) || !stride(a) || stride(a) != stride(b))
       continue;
-    if (*stride(a) > 1 && (*begin(a) - *begin(b)) % *stride(a) != 0)
+    if (*stride(a) > 1 && hasWholeVectors(a) && (*begin(a) - *begin(b)) % *stride(a) != 0)
       return true;
     if (*stride(a) == 1 && size(a) && size(b) &&
         (*begin(a) + *size(a) <= *begin(b) || *begin(b) + *size(b) <= *begin(a)))

@@ -288,13 +288,13 @@ static Value addTaps(ConstantEvaluator &constants, Node &node, const ConstantEva
   return constants.addParam(node.op->getOperand(1), shape, elements, number);
 }
 
-/// Whether the phases read x by the same windows, and their channels together fill lanes that those of one would leave empty.
+/// Whether the phases read x by the same windows, and their channels together fill no more lanes than those of one take.
 static bool areConvolvedTogether(ArrayRef<Phase> phases, int64_t groups, int64_t outputs) {
   constexpr int64_t lanes = 16;
-  return groups == 1 && outputs < lanes &&
-         llvm::all_of(
-             phases,
-             [&](const Phase &phase) { return phase.taps == phases.front().taps && phase.low == phases.front().low; });
+  return groups == 1 && outputs * static_cast<int64_t>(phases.size()) <= lanes &&
+         llvm::all_of(phases, [&](const Phase &phase) {
+           return phase.taps == phases.front().taps && phase.low == phases.front().low;
+         });
 }
 
 /// A transposed convolution in f32 as convolutions, one for each remainder of places modulo the strides; null where sizes of the weight
