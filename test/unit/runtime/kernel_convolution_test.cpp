@@ -185,6 +185,15 @@ TEST_P(ConvolutionKernel, LinesAreCopiedInBands) {
   }
 }
 
+// Minimal filtering of 3 x 3 windows, with odd numbers of places, of channels and of panels, and with dilations.
+TEST_P(ConvolutionKernel, WindowsByMinimalFiltering) {
+  for (auto [inputs, outputs] : {std::pair<int64_t, int64_t>{16, 16}, {19, 40}, {20, 50}}) {
+    check({{13, 17}, {13, 17}, {3, 3}, {1, 1}, {1, 1}, {1, 1}}, 1, inputs, outputs, true, Layout::ChannelsLast);
+    check({{15, 16}, {13, 14}, {3, 3}, {1, 1}, {1, 1}, {0, 0}}, 1, inputs, outputs, true, Layout::ChannelsLast);
+    check({{13, 23}, {11, 21}, {3, 3}, {1, 1}, {2, 3}, {1, 2}}, 1, inputs, outputs, true, Layout::ChannelsLast);
+  }
+}
+
 TEST_P(ConvolutionKernel, RowsAndPlanesOfSeveralTiles) {
   check({{2, 250}, {2, 250}, {1, 3}, {1, 1}, {1, 1}, {0, 1}}, 1, 2, 18, true, Layout::Dense);
   check({{60, 40}, {60, 40}, {3, 3}, {1, 1}, {1, 1}, {1, 1}}, 1, 2, 3, true, Layout::Dense);

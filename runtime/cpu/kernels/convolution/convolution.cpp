@@ -11,6 +11,7 @@
 #include "depthwise.h"
 #include "panels.h"
 #include "planes.h"
+#include "winograd.h"
 
 namespace hone::cpu::HONE_ISA_NAMESPACE {
 namespace {
@@ -56,7 +57,17 @@ template <typename Call> Convolution problemOf(const Call &call) {
   return problemOf(o.x, o.y, epilogue, call.ints.groups, call.ints);
 }
 
+void convolveByWinograd(const Convolution &problem, const WeightPanels &weights) {
+  Scratch<Step> steps(problem.inputs);
+  Scratch<float> transformed(WinogradConvolution::size(problem));
+  WinogradConvolution convolution(problem, weights, steps.data(), transformed.data());
+  for (int64_t sample = 0; sample < problem.batch; ++sample)
+    convolution.run(sample);
+}
+
 void convolveByPanels(const Convolution &problem, const WeightPanels &weights) {
+  if (WinogradConvolution::takes(problem))
+    return convolveByWinograd(problem, weights);
   Scratch<Step> steps(problem.steps());
   PanelConvolution convolution(problem, weights, steps.data());
   for (int64_t sample = 0; sample < problem.batch; ++sample)

@@ -194,7 +194,7 @@ public:
     across = (columns + tileColumns - 1) / tileColumns;
     tiles = (lines + tileLines - 1) / tileLines * across;
     panels = (problem.outputs + kLanes - 1) / kLanes;
-    width = columns <= kFewPositions ? kManyPanels : kPairPanels;
+    width = columns <= kFewPositions || panels % kManyPanels == 0 ? kManyPanels : kPairPanels;
     endsOdd = width == kPairPanels && panels % width != 0 && panels > width && problem.outputs % kLanes == 0;
     blocks = endsOdd ? panels / width : (panels + width - 1) / width;
   }
