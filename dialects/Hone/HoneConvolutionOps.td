@@ -32,7 +32,7 @@ def Hone_ConvolutionOp : Hone_WindowOp<"convolution", [AttrSizedOperandSegments]
     ```
 
     Elements outside of x are 0, so that `low` is the padding before x, and the padding after it follows from `sizes`. All numbers are
-    f32.
+    f32. With `exact` sums of integers that f32 has exactly are exact; otherwise they may be computed by other products.
 
     *Constraints.*
 
@@ -54,10 +54,10 @@ def Hone_ConvolutionOp : Hone_WindowOp<"convolution", [AttrSizedOperandSegments]
   }];
   let arguments = (ins Hone_F32Tensor:$x, Hone_TensorOf<F32, [2], honeWeightEncoding, "2D tensor of f32, plain or with a weight encoding">:$weight,
                        Optional<Hone_F32TensorOfRank<1>>:$bias, Variadic<Index>:$sizes, DenseI64ArrayAttr:$kernel,
-                       DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$low, I64Attr:$groups);
+                       DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$low, I64Attr:$groups, UnitAttr:$exact);
   let assemblyFormat = [{
     $x `,` $weight (`bias` `(` $bias^ `)`)? (`sizes` `(` $sizes^ `)`)? `kernel` $kernel `strides` $strides `dilations` $dilations
-    `low` $low `groups` $groups attr-dict `:` functional-type(operands, results)
+    `low` $low `groups` $groups (`exact` $exact^)? attr-dict `:` functional-type(operands, results)
   }];
 }
 

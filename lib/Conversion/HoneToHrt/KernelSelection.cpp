@@ -165,7 +165,9 @@ static KernelCall select(ConvolutionOp op) {
     return {};
   KernelCall kernel{panels ? "hone.packed_convolution.f32" : "hone.convolution.f32",
                     {{"x", op.getX()}, {"weight", op.getWeight()}, {"bias", op.getBias()}},
-                    {{"groups", op.getGroups()}, {"activation", 0}}, // hone-fold-clamps says what becomes of the sums
+                    {{"groups", op.getGroups()},
+                     {"activation", 0},
+                     {"isExact", op.getExact()}}, // hone-fold-clamps says what becomes of the sums
                     {{"scale", 1.0}, {"shift", 0.0}, {"least", -kernels::kNoLimit}, {"most", kernels::kNoLimit}}};
   addWindows(kernel, op);
   return kernel;

@@ -72,7 +72,7 @@ static Value createConvolution(Node &node, Value x, Value weight, Value bias, co
   node.isBroken = node.isBroken || failed(node.lowerer.requireSizes(node.op, sizes, f32));
   Value result = ConvolutionOp::create(node.b, getTensorType(sizes, f32), convertFloats(node, x, f32), weight,
                                        bias ? convertFloats(node, bias, f32) : Value(), window.getOpenSizes(node),
-                                       *kernel, window.strides, window.dilations, *low, groups);
+                                       *kernel, window.strides, window.dilations, *low, groups, /*exact=*/false);
   node.lowerer.setSizes(result, sizes);
   return convertFloats(node, result, type.getElementType());
 }

@@ -100,6 +100,8 @@ static FailureOr<Value> convolveExactly(Node &node, Value x, Value weight, Value
     auto part = convolve(node, window, getWeight(first, count), {});
     if (failed(part))
       return failure();
+    if (auto op = part->getDefiningOp<ConvolutionOp>())
+      op.setExact(true);
     SmallVector<Value> terms{*part};
     if (total)
       terms.push_back(total);

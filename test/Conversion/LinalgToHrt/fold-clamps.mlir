@@ -12,7 +12,7 @@ func.func @limited(%call: !hrt.call, %x: tensor<1x3x9xf32>, %w: tensor<1x3x16x1x
   %six = arith.constant 6.0 : f32
   %absent = tensor.empty() : tensor<f32>
   %empty = tensor.empty() : tensor<1x16x9xf32>
-  %0 = hrt.kernel "hone.packed_convolution.f32" %call ints [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0] floats [1.0, 0.0, -3.0e+38, 3.0e+38]
+  %0 = hrt.kernel "hone.packed_convolution.f32" %call ints [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0] floats [1.0, 0.0, -3.0e+38, 3.0e+38]
       ins(%x, %w, %absent, %absent : tensor<1x3x9xf32>, tensor<1x3x16x1xf32>, tensor<f32>, tensor<f32>) outs(%empty : tensor<1x16x9xf32>) -> tensor<1x16x9xf32>
   %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
       ins(%0 : tensor<1x16x9xf32>) outs(%empty : tensor<1x16x9xf32>) {
@@ -34,7 +34,7 @@ func.func @kept(%call: !hrt.call, %x: tensor<1x3x9xf32>, %w: tensor<1x3x16x1xf32
   %zero = arith.constant 0.0 : f32
   %absent = tensor.empty() : tensor<f32>
   %empty = tensor.empty() : tensor<1x16x9xf32>
-  %0 = hrt.kernel "hone.packed_convolution.f32" %call ints [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0] floats [1.0, 0.0, -3.0e+38, 3.0e+38]
+  %0 = hrt.kernel "hone.packed_convolution.f32" %call ints [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0] floats [1.0, 0.0, -3.0e+38, 3.0e+38]
       ins(%x, %w, %absent, %absent : tensor<1x3x9xf32>, tensor<1x3x16x1xf32>, tensor<f32>, tensor<f32>) outs(%empty : tensor<1x16x9xf32>) -> tensor<1x16x9xf32>
   %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
       ins(%0 : tensor<1x16x9xf32>) outs(%empty : tensor<1x16x9xf32>) {
@@ -42,7 +42,7 @@ func.func @kept(%call: !hrt.call, %x: tensor<1x3x9xf32>, %w: tensor<1x3x16x1xf32
     %2 = arith.maximumf %in, %zero : f32
     linalg.yield %2 : f32
   } -> tensor<1x16x9xf32>
-  %3 = hrt.kernel "hone.packed_convolution.f32" %call ints [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0] floats [1.0, 0.0, -3.0e+38, 3.0e+38]
+  %3 = hrt.kernel "hone.packed_convolution.f32" %call ints [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0] floats [1.0, 0.0, -3.0e+38, 3.0e+38]
       ins(%x, %w, %absent, %absent : tensor<1x3x9xf32>, tensor<1x3x16x1xf32>, tensor<f32>, tensor<f32>) outs(%empty : tensor<1x16x9xf32>) -> tensor<1x16x9xf32>
   %4 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
       ins(%3 : tensor<1x16x9xf32>) outs(%empty : tensor<1x16x9xf32>) {
@@ -56,7 +56,7 @@ func.func @kept(%call: !hrt.call, %x: tensor<1x3x9xf32>, %w: tensor<1x3x16x1xf32
 
 // (x * (max(min(x + 3, 6), 0)) / 6) * 2 - 1 is hard swish with a scale and a shift; limits follow.
 // CHECK-LABEL: @hard_swish
-// CHECK: %[[Y:.*]] = hrt.kernel "hone.packed_convolution.f32" {{.*}}0, 5] floats [2.000000e+00, -1.000000e+00, 0.000000e+00, 3.000000e+38]
+// CHECK: %[[Y:.*]] = hrt.kernel "hone.packed_convolution.f32" {{.*}}0, 5, 0] floats [2.000000e+00, -1.000000e+00, 0.000000e+00, 3.000000e+38]
 // CHECK-NOT: linalg.generic
 // CHECK: return %[[Y]]
 func.func @hard_swish(%call: !hrt.call, %x: tensor<1x3x9xf32>, %w: tensor<1x3x16x1xf32>) -> tensor<1x16x9xf32> {
@@ -67,7 +67,7 @@ func.func @hard_swish(%call: !hrt.call, %x: tensor<1x3x9xf32>, %w: tensor<1x3x16
   %six = arith.constant 6.0 : f32
   %absent = tensor.empty() : tensor<f32>
   %empty = tensor.empty() : tensor<1x16x9xf32>
-  %0 = hrt.kernel "hone.packed_convolution.f32" %call ints [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0] floats [1.0, 0.0, -3.0e+38, 3.0e+38]
+  %0 = hrt.kernel "hone.packed_convolution.f32" %call ints [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0] floats [1.0, 0.0, -3.0e+38, 3.0e+38]
       ins(%x, %w, %absent, %absent : tensor<1x3x9xf32>, tensor<1x3x16x1xf32>, tensor<f32>, tensor<f32>) outs(%empty : tensor<1x16x9xf32>) -> tensor<1x16x9xf32>
   %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
       ins(%0 : tensor<1x16x9xf32>) outs(%empty : tensor<1x16x9xf32>) {
@@ -92,8 +92,8 @@ func.func @hard_swish(%call: !hrt.call, %x: tensor<1x3x9xf32>, %w: tensor<1x3x16
 
 // x * 0.5 * (1 + erf(x / sqrt 2)) is gelu, x / (1 + e^-x) written as a product is silu.
 // CHECK-LABEL: @gelu_and_silu
-// CHECK: hrt.kernel "hone.packed_convolution.f32" {{.*}}0, 3] floats [1.000000e+00, 0.000000e+00, -3.000000e+38
-// CHECK: hrt.kernel "hone.packed_convolution.f32" {{.*}}0, 2] floats [1.000000e+00, 0.000000e+00, -3.000000e+38
+// CHECK: hrt.kernel "hone.packed_convolution.f32" {{.*}}0, 3, 0] floats [1.000000e+00, 0.000000e+00, -3.000000e+38
+// CHECK: hrt.kernel "hone.packed_convolution.f32" {{.*}}0, 2, 0] floats [1.000000e+00, 0.000000e+00, -3.000000e+38
 // CHECK-NOT: linalg.generic
 func.func @gelu_and_silu(%call: !hrt.call, %x: tensor<1x3x9xf32>, %w: tensor<1x3x16x1xf32>) -> (tensor<1x16x9xf32>, tensor<1x16x9xf32>) {
   %half = arith.constant 0.5 : f32
@@ -101,7 +101,7 @@ func.func @gelu_and_silu(%call: !hrt.call, %x: tensor<1x3x9xf32>, %w: tensor<1x3
   %root = arith.constant 1.41421354 : f32
   %absent = tensor.empty() : tensor<f32>
   %empty = tensor.empty() : tensor<1x16x9xf32>
-  %0 = hrt.kernel "hone.packed_convolution.f32" %call ints [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0] floats [1.0, 0.0, -3.0e+38, 3.0e+38]
+  %0 = hrt.kernel "hone.packed_convolution.f32" %call ints [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0] floats [1.0, 0.0, -3.0e+38, 3.0e+38]
       ins(%x, %w, %absent, %absent : tensor<1x3x9xf32>, tensor<1x3x16x1xf32>, tensor<f32>, tensor<f32>) outs(%empty : tensor<1x16x9xf32>) -> tensor<1x16x9xf32>
   %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
       ins(%0 : tensor<1x16x9xf32>) outs(%empty : tensor<1x16x9xf32>) {
@@ -113,7 +113,7 @@ func.func @gelu_and_silu(%call: !hrt.call, %x: tensor<1x3x9xf32>, %w: tensor<1x3
     %e = arith.mulf %d, %half : f32
     linalg.yield %e : f32
   } -> tensor<1x16x9xf32>
-  %2 = hrt.kernel "hone.packed_convolution.f32" %call ints [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0] floats [1.0, 0.0, -3.0e+38, 3.0e+38]
+  %2 = hrt.kernel "hone.packed_convolution.f32" %call ints [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0] floats [1.0, 0.0, -3.0e+38, 3.0e+38]
       ins(%x, %w, %absent, %absent : tensor<1x3x9xf32>, tensor<1x3x16x1xf32>, tensor<f32>, tensor<f32>) outs(%empty : tensor<1x16x9xf32>) -> tensor<1x16x9xf32>
   %3 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
       ins(%2 : tensor<1x16x9xf32>) outs(%empty : tensor<1x16x9xf32>) {

@@ -230,7 +230,7 @@ func.func @not_normed(%call: !hrt.call, %a: tensor<?x32xf32>, %b: tensor<?x32xf3
 // CHECK-NOT: linalg.generic
 func.func @convolved(%call: !hrt.call, %x: tensor<?x3x?xf32>, %w: tensor<1x3x16x1xf32>, %r: tensor<?x16x?xf32>, %out: tensor<?x16x?xf32>) -> tensor<?x16x?xf32> {
   %absent = tensor.empty() : tensor<f32>
-  %0 = hrt.kernel "hone.packed_convolution.f32" %call ints [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0] floats [1.0, 0.0, -3.0e+38, 3.0e+38]
+  %0 = hrt.kernel "hone.packed_convolution.f32" %call ints [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0] floats [1.0, 0.0, -3.0e+38, 3.0e+38]
       ins(%x, %w, %absent, %absent : tensor<?x3x?xf32>, tensor<1x3x16x1xf32>, tensor<f32>, tensor<f32>) outs(%out : tensor<?x16x?xf32>) -> tensor<?x16x?xf32>
   %1 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>,
                                         affine_map<(d0, d1, d2) -> (d0, d1, d2)>],

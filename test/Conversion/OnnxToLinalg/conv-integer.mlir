@@ -11,7 +11,7 @@ func.func @main(%x: tensor<1x1x8x8xui8>) -> tensor<1x2x6x6xi32> {
   %w = hone.get_param @w : tensor<2x1x3x3xui8>
   %zero = "onnx.Constant"() {value = dense<2> : tensor<ui8>} : () -> tensor<ui8>
   // CHECK: hone.get_param @w.0
-  // CHECK: hone.convolution
+  // CHECK: hone.convolution {{.*}} groups 1 exact
   %y = "onnx.ConvInteger"(%x, %w, %zero, %zero) : (tensor<1x1x8x8xui8>, tensor<2x1x3x3xui8>, tensor<ui8>, tensor<ui8>) -> tensor<1x2x6x6xi32>
   return %y : tensor<1x2x6x6xi32>
 }

@@ -121,7 +121,7 @@ protected:
       expected(index) = static_cast<float>(isWhole ? std::clamp(value, -0.5, 1.5) : value);
     });
     std::vector<int64_t> ints = windows.ints(groups);
-    ints.push_back(activation);
+    ints.insert(ints.end(), {activation, /*isExact=*/0});
     std::string what = io::shapeText(expected.sizes) + " of " + std::to_string(groups) + " groups of " +
                        std::to_string(inputs) + " channels, kernel " + io::shapeText(windows.kernel) + ", activation " +
                        std::to_string(activation);
@@ -192,6 +192,32 @@ TEST_P(ConvolutionKernel, WindowsByMinimalFiltering) {
     check({{15, 16}, {13, 14}, {3, 3}, {1, 1}, {1, 1}, {0, 0}}, 1, inputs, outputs, true, Layout::ChannelsLast);
     check({{13, 23}, {11, 21}, {3, 3}, {1, 1}, {2, 3}, {1, 2}}, 1, inputs, outputs, true, Layout::ChannelsLast);
   }
+}
+
+// Sums of integers below 2^24, of which f32 has every one.
+TEST_P(ConvolutionKernel, IntegersStayExact) {
+  const Windows windows{{13, 17}, {13, 17}, {3, 3}, {1, 1}, {1, 1}, {1, 1}};
+  constexpr int64_t inputs = 24, outputs = 20;
+  auto integer = [&](int64_t least, int64_t most) {
+    return static_cast<float>(std::uniform_int_distribution<int64_t>(least, most)(random));
+  };
+  Tensor x(join({1, inputs}, windows.x), Layout::ChannelsLast), weight({outputs, inputs * 9});
+  x.forEach([&](const std::vector<int64_t> &at) { x(at) = integer(0, 255); });
+  weight.forEach([&](const std::vector<int64_t> &at) { weight(at) = integer(-128, 127); });
+  Tensor y(join({1, outputs}, windows.y), Layout::ChannelsLast), expected(y.sizes);
+  expected.forEach([&](const std::vector<int64_t> &at) {
+    double sum = 0;
+    windows.forPlaces({at.begin() + 2, at.end()}, [&](const auto &input, int64_t place) {
+      for (int64_t c = 0; input && c < inputs; ++c)
+        sum += static_cast<double>(x.at(join({0, c}, *input))) * weight.at({at[1], c * 9 + place});
+    });
+    expected(at) = static_cast<float>(sum);
+  });
+  std::vector<int64_t> ints = windows.ints(1);
+  ints.insert(ints.end(), {/*activation=*/0, /*isExact=*/1});
+  run("hone.convolution.f32", {x.view(), weight.view(), Tensor::absent().view(), Tensor::absent().view(), y.view()},
+      ints, {1.0, 0.0, -3e38, 3e38});
+  expectClose(y, expected, 0, "a convolution of integers");
 }
 
 TEST_P(ConvolutionKernel, RowsAndPlanesOfSeveralTiles) {

@@ -19,7 +19,7 @@ namespace {
 /// Windows over x; `groups` is at least 1.
 template <typename Ints>
 Convolution problemOf(const hone_tensor &x, const hone_tensor &y, const Epilogue &epilogue, int64_t groups,
-                      const Ints &i) {
+                      const Ints &i, bool isExact = true) {
   Convolution problem{Samples(x),
                       Samples(y),
                       epilogue,
@@ -30,7 +30,8 @@ Convolution problemOf(const hone_tensor &x, const hone_tensor &y, const Epilogue
                       {i.kernel0, i.kernel1, i.kernel2},
                       {i.stride0, i.stride1, i.stride2},
                       {i.dilation0, i.dilation1, i.dilation2},
-                      {i.low0, i.low1, i.low2}};
+                      {i.low0, i.low1, i.low2},
+                      isExact};
   problem.moveUnitAxes();
   problem.mergeRows();
   return problem;
@@ -54,7 +55,7 @@ template <typename Call> Convolution problemOf(const Call &call) {
                     static_cast<float>(call.floats.shift),
                     least <= -kernels::kNoLimit ? -__builtin_inff() : static_cast<float>(least),
                     most >= kernels::kNoLimit ? __builtin_inff() : static_cast<float>(most)};
-  return problemOf(o.x, o.y, epilogue, call.ints.groups, call.ints);
+  return problemOf(o.x, o.y, epilogue, call.ints.groups, call.ints, call.ints.isExact != 0);
 }
 
 void convolveByWinograd(const Convolution &problem, const WeightPanels &weights) {

@@ -143,6 +143,7 @@ struct Convolution {
   Epilogue epilogue;
   int64_t batch, groups, inputs, outputs; // channels of a group
   int64_t kernel[kSpatialAxes], strides[kSpatialAxes], dilations[kSpatialAxes], low[kSpatialAxes];
+  bool isExact; // sums of integers are
 
   int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
   /// Products that are summed for an element of y.

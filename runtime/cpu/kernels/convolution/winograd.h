@@ -25,9 +25,9 @@ public:
     for (int axis = 0; axis < kSpatialAxes; ++axis)
       if (problem.kernel[axis] != (axis == 0 ? 1 : 3) || problem.strides[axis] != 1)
         return false;
-    return problem.groups == 1 && problem.inputs >= kLanes && problem.outputs >= kLanes && problem.y.sizes[0] == 1 &&
-           problem.low[0] == 0 && problem.y.positions() >= kFewestWinogradPositions && problem.x.isChannelsLast() &&
-           problem.storesChannelsLast();
+    return !problem.isExact && problem.groups == 1 && problem.inputs >= kLanes && problem.outputs >= kLanes &&
+           problem.y.sizes[0] == 1 && problem.low[0] == 0 && problem.y.positions() >= kFewestWinogradPositions &&
+           problem.x.isChannelsLast() && problem.storesChannelsLast();
   }
 
   /// Floats of the transformed weights, `[places, panels, inputs, 16]`.
