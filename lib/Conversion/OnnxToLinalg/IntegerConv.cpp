@@ -62,26 +62,53 @@ static ConstantEvaluator::Array takeChannels(const ConstantEvaluator::Array &wei
   return part;
 }
 
-/// The convolution of i32 tensors whose elements have at most 255 as magnitude, as one of f32: sums of so few products are exact. Where a
-/// window has more, parts of its channels are summed in i32. Null where there is no kernel for it.
+constexpr int64_t kMostMagnitude = 255;          // of elements of x and of weights
+constexpr int64_t kMostExact = int64_t(1) << 24; // to which f32 has every integer
+
+/// How many input channels of the weight, from `first` on, give sums that f32 has, whatever x is.
+static int64_t countExactChannels(const ConstantEvaluator::Array &weight, int64_t first) {
+  int64_t inputs = weight.shape[1], taps = llvm::product_of(ArrayRef(weight.shape).drop_front(2)),
+          fewest = inputs - first;
+  for (int64_t output = 0; output < weight.shape[0]; ++output) {
+    int64_t sum = 0;
+    for (int64_t channel = 0; channel < fewest; ++channel) {
+      ArrayRef row = ArrayRef(weight.elements).slice((output * inputs + first + channel) * taps, taps);
+      for (float element : row)
+        sum += static_cast<int64_t>(std::abs(element)) * kMostMagnitude;
+      if (sum > kMostExact)
+        fewest = channel;
+    }
+  }
+  return fewest;
+}
+
+/// The convolution of i32 tensors whose elements have at most 255 as magnitude, as one of f32: sums that it has are exact. Where they may be
+/// larger, parts of the channels are summed in i32. Null where there is no kernel for it.
 /// `input` and `zero` are the node's inputs of the weight and its zero points: of constants, the parts are parameters.
 static FailureOr<Value> convolveExactly(Node &node, Value x, Value weight, Value bias, unsigned input, unsigned zero) {
-  constexpr int64_t most = (int64_t(1) << 24) / (255 * 255); // products
   auto shape = getConstants(node.sizes(weight));
   int64_t groups = node.integer("group", 1);
   if (!shape || shape->size() < 3 || llvm::is_contained(*shape, 0))
     return convolve(node, x, weight, bias);
-  int64_t taps = llvm::product_of(ArrayRef(*shape).drop_front(2)), channels = std::max<int64_t>(most / taps, 1);
-  if (taps > most || (groups > 1 && (*shape)[1] > channels))
-    return convolve(node, x, weight, bias);
+  ConstantEvaluator constants(node);
+  auto known = evaluateWeight(constants, node, input, zero);
+  auto countFrom = [&](int64_t first) {
+    int64_t taps = llvm::product_of(ArrayRef(*shape).drop_front(2)), left = (*shape)[1] - first;
+    return known ? countExactChannels(*known, first)
+                 : std::min(left, kMostExact / (kMostMagnitude * kMostMagnitude) / taps);
+  };
+  SmallVector<int64_t> counts; // of channels of each part
+  for (int64_t first = 0; first < (*shape)[1]; first += counts.back()) {
+    counts.push_back(countFrom(first));
+    if (counts.back() == 0 || (groups > 1 && counts.back() < (*shape)[1]))
+      return convolve(node, x, weight, bias);
+  }
   auto toFloat = [&](Value tensor) {
     return node.elementwiseOver(node.sizes(tensor), tensor, node.b.getF32Type(), [](Builder &b, ValueRange v) -> Value {
       return arith::SIToFPOp::create(b, b.getF32Type(), v[0]);
     });
   };
   x = toFloat(x);
-  ConstantEvaluator constants(node);
-  auto known = evaluateWeight(constants, node, input, zero);
   if (!known)
     weight = toFloat(weight);
   auto getWeight = [&](int64_t first, int64_t count) -> Value {
@@ -93,11 +120,12 @@ static FailureOr<Value> convolveExactly(Node &node, Value x, Value weight, Value
     return isAll ? weight : sliceAxis(node, weight, 1, node.b.getIndexAttr(first), node.b.getIndexAttr(count));
   };
   Value total;
-  for (int64_t first = 0; first < (*shape)[1]; first += channels) {
-    int64_t count = std::min(channels, (*shape)[1] - first);
+  int64_t first = 0;
+  for (int64_t count : counts) {
     Value window =
         count == (*shape)[1] ? x : sliceAxis(node, x, 1, node.b.getIndexAttr(first), node.b.getIndexAttr(count));
     auto part = convolve(node, window, getWeight(first, count), {});
+    first += count;
     if (failed(part))
       return failure();
     if (auto op = part->getDefiningOp<ConvolutionOp>())
