@@ -35,4 +35,41 @@ def SparsifyAttention : Pass<"hone-sparsify-attention", "::mlir::ModuleOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def RetainKeys : Pass<"hone-retain-keys", "::mlir::ModuleOp"> {
+  let summary = "Let the state keep a bounded number of keys and values a layer";
+  let description = [{
+    Says of each attention of @forward over the state how many positions its slots may hold (`kRetentionAttrName`), and makes what a session
+    needs to choose those that stay: a slot for the queries of the last tokens, appended by @forward, and the entry @importance. For each
+    causal attention, with the R queries that its slot holds, for the last R of the Sk keys, @importance gives `[B, Hk, max(Sk - 1, 0)]`:
+
+    ```
+    mass[b, g, j] = sum over the query heads h of g and queries i that see key j of
+                    exp(cap(scale * sum over d of query[b, h, i, d] * key[b, g, j, d]) - lse[b, h, i])
+    ```
+
+    that is the attention probabilities of key j, without the share of a sink logit. It reads the cache in whatever layout it is kept.
+
+    Positions stay true: keys are kept after their rotation, `hone.kv_length` counts the evicted positions too, and queries and keys are
+    compared by their order from the end. Sliding attention keeps the last keys of its window and has no scores.
+
+    Policies: `snapkv` keeps the keys with the most mass of the last queries (SnapKV: Li et al., 2024), per KV head; `h2o` those with the most
+    mass of all queries (H2O: Zhang et al., 2023), per KV head; `prefix` likewise, the same for all heads of a layer (PrefixKV: Wang et al.,
+    2024). The first `sinks` and the last `recent` keys always stay. With the file `importance` layers have budgets of their own, `budget` on
+    average, so that all keep the same share of the attention that was measured.
+
+    Fails where something other than attention reads slots, where attention is neither causal nor sliding, and where it has operands that go
+    by the number of a key: a bias, alibi, key_end, lags or positions of keys.
+  }];
+  let options = [
+    Option<"policy", "policy", "std::string", "\"snapkv\"", "snapkv, h2o or prefix">,
+    Option<"budget", "budget", "int64_t", "0", "Keys that a layer may hold">,
+    Option<"importance", "importance", "std::string", "\"\"", "File with the importance of keys, for a budget of each layer">,
+    Option<"sinks", "sinks", "int64_t", "4", "First keys of a text that always stay">,
+    Option<"recent", "recent", "int64_t", "32", "Last keys that always stay">];
+  let statistics = [Statistic<"numLayers", "num-layers-bounded", "Number of attentions whose keys are bounded">];
+  let dependentDialects = ["::hone::HoneDialect", "::hone::hrt::HrtDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::func::FuncDialect", "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 #endif // HONE_TRANSFORMS_ATTENTIONPASSES_TD

@@ -10,6 +10,7 @@
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hone/Lookups.h"
+#include "hone/Dialect/Hone/Retention.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 
@@ -145,19 +146,33 @@ static FailureOr<io::TensorInfo> describeSlot(StateOp state, SlotAttr slot, cons
   return info;
 }
 
+/// What sessions keep of a state that is bounded.
+static std::optional<io::RetentionInfo> describeRetention(StateOp state) {
+  std::optional<Retention> retention = Retention::get(state->getAttr(kRetentionAttrName));
+  if (!retention)
+    return std::nullopt;
+  io::RetentionInfo info = {retention->block, retention->pooling, retention->accumulates, retention->sharesHeads, {}};
+  for (const LayerRetention &layer : retention->layers)
+    info.layers.push_back({layer.keys, layer.values, layer.queries, layer.budget, layer.sinks, layer.recent});
+  return info;
+}
+
 /// The state that `entry` keeps: what the entry calls the number of its sequences, slots do as well.
 static LogicalResult describeState(StateOp state, io::EntryInfo &entry, io::Manifest &manifest) {
   entry.state = state.getSymName().str();
+  const io::StateInfo *known = manifest.state(entry.state);
+  if (known && entry.inputs.empty()) // it names no sizes
+    return success();
   io::Dim batch = nameBatch(entry);
   io::StateInfo info;
   info.name = entry.state;
+  info.retention = describeRetention(state);
   for (SlotAttr slot : state.getSlots().getAsRange<SlotAttr>()) {
     FailureOr<io::TensorInfo> described = describeSlot(state, slot, batch);
     if (failed(described))
       return failure();
     info.slots.push_back(std::move(*described));
   }
-  const io::StateInfo *known = manifest.state(entry.state);
   if (!known) {
     manifest.states.push_back(std::move(info));
     return success();

@@ -103,6 +103,8 @@ LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPa
   // Of the model as it is rewritten:
   if (options.attention.isAsked())
     pm.addPass(createSparsifyAttention(options.attention.getPassOptions()));
+  if (options.retention.isAsked())
+    pm.addPass(createRetainKeys(options.retention.getPassOptions()));
   if (options.speculation.drafts == "batch")
     pm.addPass(createSeparateSequences());
   if (options.speculation.drafts == "tree")
@@ -134,8 +136,8 @@ static LogicalResult runPhase(const Phase &phase, const CompileOptions &options,
     return failure();
   if (phase.name != "rewrite")
     return pm.run(module);
-  // Who looks at the model after its rewrites asks which model it was.
-  if (options.rewrite && failed(keepFingerprint(module)))
+  // Who looks at the model after its rewrites, or at what was measured of it, asks which model it was.
+  if ((options.rewrite || options.retention.needsImportance()) && failed(keepFingerprint(module)))
     return failure();
   auto rewrite = [&] { return pm.run(module); };
   if (failed(options.recorder ? options.recorder->watch(module, rewrite) : rewrite()))

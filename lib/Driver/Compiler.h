@@ -15,6 +15,7 @@
 #include "Options/Pooling.h"
 #include "Options/Raise.h"
 #include "Options/Reading.h"
+#include "Options/Retention.h"
 #include "Options/Speculation.h"
 #include "Options/Storage.h"
 #include "Options/Target.h"
@@ -41,6 +42,7 @@ struct CompileOptions {
   AttentionOptions attention;
   GradientOptions gradients;
   SpeculationOptions speculation;
+  RetentionOptions retention;
   OutputOptions outputs;
   PhaseOptions phases;
   /// Files that the command reads beside those above; no output is an input.

@@ -22,7 +22,7 @@ io::InputFiles listInputs(const CompileOptions &options, ArrayRef<ModuleOp> modu
         options.compression.quantization.pass.sensitivities, options.compression.quantization.pass.outlierShares,
         options.target.ptxas, options.draft.getFile(), options.draft.tokenizer, options.encoder.encoder,
         options.encoder.crossAttention, options.encoder.embedding, options.outputs.generationConfig,
-        options.outputs.modelConfig})
+        options.outputs.modelConfig, options.retention.pass.importance})
     inputs.add(file);
   for (const std::string &file : options.otherInputs)
     inputs.add(file);

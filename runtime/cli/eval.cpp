@@ -24,6 +24,7 @@ tokens predicts the N tokens that begin one later, from nothing but the window. 
 options
   --tokens FILE.npy   token ids: uint16, int32 or int64, of shape [n]
   --window N          tokens a window (default 512)
+  --chunk N           feed a window in pieces of N tokens (default: at once), between which a model whose keys are bounded evicts
   --threads N         threads (default: one for each processor)
   --json              print one JSON object: {"perplexity": …, "loss": …, "tokens": …}
 
@@ -32,7 +33,7 @@ The loss is the mean of -log p(token), in nats; the perplexity is its exponentia
 
 struct EvalOptions {
   std::optional<std::string> tokens;
-  int64_t window = 512, threads = 0;
+  int64_t window = 512, chunk = 0, threads = 0;
   bool json = false;
 };
 
@@ -40,6 +41,7 @@ OptionParser parserFor(EvalOptions &options) {
   OptionParser parser;
   parser.text("tokens", options.tokens);
   parser.integer("window", options.window, 1);
+  parser.integer("chunk", options.chunk, 1);
   parser.integer("threads", options.threads, 1, kMostThreads);
   parser.flag("json", options.json);
   return parser;
@@ -55,36 +57,51 @@ double lossOf(std::span<const float> logits, int64_t target) {
   return largest + std::log(sum) - logits[static_cast<size_t>(target)];
 }
 
-/// Sum of losses of the tokens after each of `window`; the last element is only predicted.
-absl::StatusOr<double> windowLoss(rt::LanguageModel &model, std::span<const int64_t> window) {
-  model.session().state().reset();
-  HONE_ASSIGN_OR_RETURN(io::Array logits, model.feed(window.first(window.size() - 1)));
-  if (logits.shape()[1] + 1 != static_cast<int64_t>(window.size()))
-    return invalid(model.session().module().folder(), ": expected logits for each of ", window.size() - 1,
-                   " tokens, but got ", logits.shape()[1],
+/// Sum of losses of the tokens that come after each of `fed`; `next` are those.
+absl::StatusOr<double> lossAfter(rt::LanguageModel &model, std::span<const int64_t> fed,
+                                 std::span<const int64_t> next) {
+  const std::string &folder = model.session().module().folder();
+  int64_t before = model.length();
+  HONE_ASSIGN_OR_RETURN(io::Array logits, model.feed(fed));
+  if (logits.shape()[1] != std::ssize(fed))
+    return invalid(folder, ": expected logits for each of ", fed.size(), " tokens, but got ", logits.shape()[1],
                    ": a model that was exported with those of the last token only ", "cannot be evaluated");
   size_t vocabulary = static_cast<size_t>(logits.shape().back());
   double loss = 0;
-  for (size_t i = 0; i + 1 < window.size(); ++i) {
-    if (window[i + 1] < 0 || window[i + 1] >= static_cast<int64_t>(vocabulary))
-      return invalid("token ", window[i + 1], " is outside the vocabulary of ", vocabulary);
-    double one = lossOf(logits.as<float>().subspan(i * vocabulary, vocabulary), window[i + 1]);
+  for (size_t i = 0; i < fed.size(); ++i) {
+    if (next[i] < 0 || next[i] >= static_cast<int64_t>(vocabulary))
+      return invalid("token ", next[i], " is outside the vocabulary of ", vocabulary);
+    double one = lossOf(logits.as<float>().subspan(i * vocabulary, vocabulary), next[i]);
     if (std::isnan(one))
-      return invalid(model.session().module().folder(), ": the loss of the token after ", i + 1,
-                     " others is not a number; does the model have ", window.size() - 1, " positions?");
+      return invalid(folder, ": the loss of the token after ", before + static_cast<int64_t>(i) + 1,
+                     " others is not a number; does the model have so many positions?");
     loss += one;
   }
   return loss;
 }
 
+/// Of a window that is fed in pieces of `chunk` tokens; its last element is only predicted.
+absl::StatusOr<double> windowLoss(rt::LanguageModel &model, std::span<const int64_t> window, size_t chunk) {
+  model.session().state().reset();
+  double loss = 0;
+  for (size_t first = 0; first + 1 < window.size(); first += chunk) {
+    size_t count = std::min(chunk, window.size() - 1 - first);
+    HONE_ASSIGN_OR_RETURN(double sum, lossAfter(model, window.subspan(first, count), window.subspan(first + 1, count)));
+    loss += sum;
+  }
+  return loss;
+}
+
 absl::StatusOr<Evaluation> evaluate(rt::LanguageModel &model, const EvaluationTokens &tokens) {
-  auto window = static_cast<size_t>(tokens.window);
+  auto window = static_cast<size_t>(tokens.window),
+       chunk = tokens.chunk > 0 ? static_cast<size_t>(tokens.chunk) : window;
   int64_t windows = (static_cast<int64_t>(tokens.ids.size()) - 1) / tokens.window;
   Progress progress("evaluating windows", windows);
   double loss = 0;
   for (int64_t i = 0; i < windows; ++i) {
     HONE_ASSIGN_OR_RETURN(
-        double sum, windowLoss(model, std::span(tokens.ids).subspan(static_cast<size_t>(i) * window, window + 1)));
+        double sum,
+        windowLoss(model, std::span(tokens.ids).subspan(static_cast<size_t>(i) * window, window + 1), chunk));
     loss += sum;
     progress.update(i + 1);
   }
@@ -101,6 +118,7 @@ absl::Status runEval(std::span<const std::string> arguments) {
   if (!options.tokens)
     return invalid("expected --tokens FILE.npy");
   HONE_ASSIGN_OR_RETURN(EvaluationTokens tokens, readEvaluationTokens(*options.tokens, options.window));
+  tokens.chunk = options.chunk;
   HONE_ASSIGN_OR_RETURN(Evaluation found, runEvaluation(path, tokens, static_cast<int>(options.threads)));
   const char *format = options.json ? "{\"perplexity\": %.6f, \"loss\": %.6f, \"tokens\": %lld}\n"
                                     : "perplexity %.6f, loss %.6f on %lld tokens\n";

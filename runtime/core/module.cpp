@@ -362,7 +362,15 @@ Session::Session(std::shared_ptr<const Module> module, Module::Entry entry, std:
     : owner(std::move(module)), target(entry), scratch(std::move(scratch)),
       memory(owner->description.slotsOf(*entry.info),
              this->scratch->queue ? this->scratch->queue->stateMemory() : hostStateMemory(),
-             Module::beginningsOf(owner, *entry.info, *this->scratch)) {}
+             Module::beginningsOf(owner, *entry.info, *this->scratch)) {
+  const io::StateInfo *state = owner->description.state(entry.info->state);
+  if (!state || !state->retention)
+    return;
+  retention.emplace(*state->retention);
+  for (size_t slot = 0; slot < memory.slots().size(); ++slot)
+    if (std::optional<int64_t> bound = retention->boundOf(slot))
+      memory.slots()[slot].boundReserved(*bound);
+}
 
 absl::StatusOr<std::vector<io::Array>> Session::forward(std::span<const NamedTensor> inputs) {
   return run(target, inputs, nullptr);
@@ -384,6 +392,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::fork() {
     copy->context.emplace(name, Context{std::move(array), ++copy->contextVersion, given.isFilled});
   }
   HONE_RETURN_IF_ERROR(copy->memory.forkFrom(memory));
+  copy->retention = retention;
   copy->threads = threads;
   return copy;
 }
@@ -420,6 +429,20 @@ absl::StatusOr<int64_t> Session::sample(std::span<const NamedTensor> inputs, uin
   return sampled.token;
 }
 
+/// Evicts what the budget has no room for beside the tokens of a call, which are its first input.
+absl::Status Session::makeRoom(const BoundInputs &bound) {
+  const hone_tensor &tokens = bound.tensors.front();
+  if (memory.padding(0) != 0 || tokens.rank != 2 || tokens.sizes[0] != 1)
+    return invalid("expected one sequence without padding, as a budget bounds its keys");
+  return retention->makeRoom(memory, tokens.sizes[1], [&]() -> absl::StatusOr<std::vector<io::Array>> {
+    HONE_ASSIGN_OR_RETURN(Module::Entry importance, owner->findEntry(kImportanceEntry));
+    if (importance.info->state != target.info->state || !importance.info->inputs.empty())
+      return invalid(owner->path, ": expected entry '", kImportanceEntry, "' to take the state of '", target.info->name,
+                     "' alone");
+    return run(importance, {}, nullptr);
+  });
+}
+
 absl::StatusOr<std::vector<io::Array>> Session::run(const Module::Entry &entry, std::span<const NamedTensor> inputs,
                                                     SampledToken *sampled) {
   std::vector<NamedTensor> all(inputs.begin(), inputs.end());
@@ -431,6 +454,8 @@ absl::StatusOr<std::vector<io::Array>> Session::run(const Module::Entry &entry, 
   HONE_ASSIGN_OR_RETURN(BoundInputs bound, bindInputs(*entry.info, all, memory.symbols(), memory.length()));
   HONE_RETURN_IF_ERROR(memory.checkPadding(bound.symbols));
   HONE_RETURN_IF_ERROR(checkLengths(*entry.info));
+  if (retention && entry.info == target.info)
+    HONE_RETURN_IF_ERROR(makeRoom(bound));
   ThreadCount threadCount(threads);
   CallHooks hooks = {owner->profile, observer ? &observer : nullptr, sampled};
   State *state = entry.info->state.empty() ? nullptr : &memory;

@@ -7,6 +7,7 @@
 #define HONE_RUNTIME_CORE_MODULE_H
 
 #include "core/call.h"
+#include "core/retention.h"
 #include "hone/io/safetensors.h"
 #include "hone/runtime/signature.h"
 
@@ -107,6 +108,9 @@ public:
   std::shared_ptr<const Module> sharedModule() const { return owner; }
   State &state() { return memory; }
 
+  /// Whether its state keeps a bounded number of positions (docs/compression/kv-cache.md): calls may evict some.
+  bool isBounded() const { return retention.has_value(); }
+
   /// Threads of this session's calls; 0 leaves the number to OpenMP.
   void setThreads(int count) { threads = count; }
   int threadCount() const { return threads; }
@@ -162,6 +166,7 @@ private:
   Session(std::shared_ptr<const Module> module, Module::Entry entry, std::unique_ptr<Memory> scratch);
   absl::Status checkBeginning() const;
   absl::Status checkLengths(const io::EntryInfo &entry) const;
+  absl::Status makeRoom(const BoundInputs &bound);
   absl::StatusOr<std::vector<io::Array>> run(const Module::Entry &entry, std::span<const NamedTensor> inputs,
                                              SampledToken *sampled);
 
@@ -175,6 +180,7 @@ private:
   Module::Entry target;
   std::unique_ptr<Memory> scratch;
   State memory;
+  std::optional<Retention> retention; // of a state that is bounded
   std::map<std::string, Context> context;
   uint64_t contextVersion = 0; // the latest
   Observer observer;

@@ -173,6 +173,9 @@ absl::Status checkSavable(const std::string &path, const Session &session) {
 absl::Status saveState(const std::string &path, Session &session, std::span<const int64_t> tokens) {
   State &state = session.state();
   HONE_RETURN_IF_ERROR(checkSession(session));
+  if (state.evictedAt() > 0)
+    return invalid("cannot save the state of a session of whose first ", state.evictedAt(),
+                   " positions some were evicted");
   if (tokens.empty() || std::ssize(tokens) != state.length() || !state.lengths().areEqual() || state.padding(0) != 0)
     return invalid("cannot save the state of a session after ", tokens.size(), " tokens: it holds ", state.length());
   for (const Slot &slot : state.slots())

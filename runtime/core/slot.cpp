@@ -140,7 +140,7 @@ absl::StatusOr<hone_tensor> Slot::append(const hone_tensor &fresh, const Lengths
     HONE_RETURN_IF_ERROR(replace(fresh));
     return replacement->view;
   }
-  int64_t axis = *info->appendAxis, used = lengths.longest() + pending, count = fresh.sizes[axis];
+  int64_t axis = *info->appendAxis, used = lengths.longest() - gone + pending, count = fresh.sizes[axis];
   HONE_RETURN_IF_ERROR(makeRoom(used + count, used));
   HONE_RETURN_IF_ERROR(lengths.areEqual() ? write(fresh, used) : writeEach(fresh, lengths));
   pending += count;
@@ -152,7 +152,7 @@ absl::StatusOr<hone_tensor> Slot::extend(std::span<const int64_t> fresh, const L
     return invalid("cannot extend state '", info->name, "': it does not grow by rows");
   HONE_RETURN_IF_ERROR(adoptSizes(info->dtype, fresh));
   auto axis = static_cast<size_t>(*info->appendAxis);
-  int64_t used = lengths.longest() + pending, count = fresh[axis];
+  int64_t used = lengths.longest() - gone + pending, count = fresh[axis];
   HONE_RETURN_IF_ERROR(makeRoom(used + count, used));
   pending += count;
   return sliceOf(buffer.view, axis, used, count);
@@ -179,13 +179,37 @@ absl::StatusOr<hone_tensor> Slot::view(int64_t length, const Symbols &symbols) {
     }
   }
   if (grows())
-    return viewOf(length + pending);
+    return viewOf(length - gone + pending);
   return replacement ? replacement->view : buffer.view;
 }
 
 void Slot::moveInBlocks(std::span<const PositionMove> moves) {
   for (const PositionMove &move : moves)
     writer->move(sliceOf(buffer.view, 0, move.sequence, 1), move.from, move.to);
+}
+
+absl::Status Slot::evict(std::span<const std::vector<int64_t>> kept, int64_t held) {
+  if (!grows() || *info->appendAxis < 2 || sequences() != 1 || (kept.size() != 1 && std::ssize(kept) != sizes[1]))
+    return invalid("cannot evict positions of state '", info->name, "': it does not keep one sequence by heads");
+  for (int64_t head = 0; head < sizes[1]; ++head) {
+    std::vector<PositionMove> moves;
+    const std::vector<int64_t> &own = kept[kept.size() == 1 ? 0 : static_cast<size_t>(head)];
+    for (int64_t to = 0; to < std::ssize(own); ++to)
+      if (int64_t from = own[static_cast<size_t>(to)]; from != to)
+        moves.push_back({0, from, to});
+    Positions part = {sliceOf(buffer.view, 1, head, 1), static_cast<size_t>(*info->appendAxis)};
+    if (writer)
+      for (const PositionMove &move : moves)
+        writer->move(part.view, move.from, move.to);
+    else
+      HONE_RETURN_IF_ERROR(memory->move({&part, 1}, moves));
+  }
+  int64_t count = std::ssize(kept.front());
+  if (writer)
+    writer->clear(buffer.view, count, std::min(std::max(written, held), wholeBlocks(count)));
+  lastEnd = count;
+  gone += held - count;
+  return absl::OkStatus();
 }
 
 int64_t Slot::sequences() const {
@@ -261,7 +285,7 @@ void Slot::holdCopied(int64_t used) {
 /// Those of `other` become the sequences from `firstSequence` on.
 absl::Status Slot::copyPositions(const Slot &other, const Lengths &lengths, int64_t firstSequence) {
   auto axis = static_cast<size_t>(*info->appendAxis);
-  int64_t count = lengths.longest();
+  int64_t count = lengths.longest() - other.gone;
   if (writer)
     count = wholeBlocks(count);
   hone_tensor from = sliceOf(other.buffer.view, axis, 0, count), to = sliceOf(buffer.view, axis, 0, count);
@@ -295,10 +319,11 @@ absl::Status Slot::copyFrom(std::span<const Slot *const> others, std::span<const
   for (size_t i = 0; i < others.size(); ++i) {
     HONE_RETURN_IF_ERROR(first.checkAlike(*others[i]));
     all[0] += i > 0 ? others[i]->sizes[0] : 0;
-    longest = std::max(longest, lengths[i]->longest());
+    longest = std::max(longest, lengths[i]->longest() - others[i]->gone);
     reserve(others[i]->reserved);
   }
   setSizes(std::move(all));
+  gone = first.gone;
   HONE_RETURN_IF_ERROR(makeRoom(longest, 0));
   holdCopied(longest);
   int64_t sequence = 0;
@@ -324,6 +349,7 @@ void Slot::forget() {
   keptSizes = std::move(sizes);
   sizes.clear();
   isBegun = false;
+  gone = 0;
   writer.reset();
   if (!grows() || !memory->keepsRoom())
     buffer = {};

@@ -12,6 +12,7 @@
 #include "core/state_memory.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace hone::rt {
 
@@ -44,6 +45,12 @@ public:
   void moveInBlocks(std::span<const PositionMove> moves);
   Positions positions() const { return {buffer.view, static_cast<size_t>(*info->appendAxis)}; }
 
+  /// Of a slot that grows and has one sequence, between calls: of the `held` positions that it holds, those of these numbers stay, ascending,
+  /// and move together. `kept` has a list for each head, all of one length, or one for all heads.
+  absl::Status evict(std::span<const std::vector<int64_t>> kept, int64_t held);
+  /// How many positions of the text it does not hold any more.
+  int64_t evicted() const { return gone; }
+
   /// Of a slot that grows, whose sizes are known; else 0.
   int64_t sequences() const;
 
@@ -71,8 +78,10 @@ public:
   /// slot alone where it is replaced as a whole.
   absl::Status copyFrom(std::span<const Slot *const> others, std::span<const Lengths *const> lengths);
 
-  /// Makes room for that many positions at the next append.
-  void reserve(int64_t positions) { reserved = std::max(reserved, positions); }
+  /// Makes room for that many positions at the next append, or for as many as it is bounded to.
+  void reserve(int64_t positions) { reserved = std::max(reserved, std::min(positions, bound)); }
+  /// From now on it is told to make room for more in vain.
+  void boundReserved(int64_t positions) { bound = positions; }
 
   bool grows() const { return info->appendAxis.has_value(); }
   int64_t appended() const { return pending; }
@@ -106,7 +115,8 @@ private:
   StateBuffer buffer;
   std::vector<StateBuffer> retired; // buffers that views of this call may still read
   std::optional<StateBuffer> replacement;
-  int64_t pending = 0, reserved = 0;
+  int64_t pending = 0, reserved = 0, bound = std::numeric_limits<int64_t>::max();
+  int64_t gone = 0;                 // positions of the text that were evicted
   int64_t written = 0;              // positions of the buffer that may hold something other than zeros
   std::vector<int64_t> writtenEach; // the same by sequence, or empty
   int64_t lastEnd = 0;              // of what was written last: from there on its block of positions holds zeros

@@ -115,6 +115,7 @@ void State::forgetSlots() {
     slot.forget();
   fixed.clear();
   positions = lastBegin = Lengths();
+  lastEviction = 0;
   hasBegun = false;
 }
 
@@ -158,6 +159,9 @@ absl::Status State::truncateTo(const Lengths &lengths) {
     forgetSlots();
     return absl::OkStatus();
   }
+  if (lengths.shortest() < lastEviction)
+    return invalid("cannot truncate to ", lengths.shortest(), " positions: of the first ", lastEviction,
+                   " some were evicted");
   if (const Slot *slot = findWithoutHistory())
     return invalid("cannot truncate to ", lengths.longest(), " positions: state '", slot->description().name,
                    "' has no history to return to");
@@ -233,13 +237,27 @@ absl::Status State::keepEach(std::span<const std::vector<int64_t>> kept) {
   return absl::OkStatus();
 }
 
+absl::Status State::evict(size_t slot, std::span<const std::vector<int64_t>> kept) {
+  HONE_RETURN_IF_ERROR(dropAfter(0));
+  HONE_RETURN_IF_ERROR(memory->betweenCalls([&] { return all[slot].evict(kept, heldBy(slot)); }));
+  lastEviction = length();
+  return absl::OkStatus();
+}
+
+/// Of positions of the text.
 absl::Status State::move(std::span<const PositionMove> moves) {
   std::vector<Positions> rows;
-  for (Slot &slot : all)
+  for (Slot &slot : all) {
+    std::vector<PositionMove> own(moves.begin(), moves.end());
+    for (PositionMove &each : own)
+      each.from -= slot.evicted(), each.to -= slot.evicted();
     if (slot.isInBlocks())
-      slot.moveInBlocks(moves);
-    else
+      slot.moveInBlocks(own);
+    else if (slot.evicted() == 0)
       rows.push_back(slot.positions());
+    else if (Positions part = slot.positions(); true)
+      HONE_RETURN_IF_ERROR(memory->move({&part, 1}, own));
+  }
   return memory->move(rows, moves);
 }
 
@@ -299,6 +317,9 @@ absl::Status State::setContents(std::span<const hone_tensor> contents) {
 
 /// Whether states can become the sequences of one.
 absl::Status State::checkJoined(std::span<const State *const> others) const {
+  for (const State *other : others)
+    if (other->lastEviction > 0)
+      return invalid("cannot join a session of whose first ", other->lastEviction, " positions some were evicted");
   if (others.size() == 1)
     return absl::OkStatus();
   for (const State *other : others) {
@@ -343,7 +364,7 @@ void State::setHeld(std::span<const HeldTensor> tensors) {
 
 /// By the memory of who shall share it, whose copies it makes.
 absl::Status State::takeSnapshot(StateMemory &by) {
-  if (current || length() == 0)
+  if (current || length() == 0 || lastEviction > 0) // slots that evicted hold fewer
     return absl::OkStatus();
   std::vector<HeldTensor> tensors = heldTensors();
   HONE_ASSIGN_OR_RETURN(current, by.snapshot(tensors, positions.shortest(), positions.longest()));
@@ -412,6 +433,7 @@ absl::Status State::become(std::span<const State *const> others, absl::FunctionR
     paddings = first.paddings;
     positions = first.positions;
     lastBegin = first.lastBegin;
+    lastEviction = first.lastEviction;
     return absl::OkStatus();
   }
   std::vector<int64_t> each;

@@ -70,6 +70,13 @@ public:
   absl::Status keep(std::span<const int64_t> kept);
   /// The same by sequence, for each of the batch. A sequence is then, bit for bit, as if it had been alone.
   absl::Status keepEach(std::span<const std::vector<int64_t>> kept);
+  /// How many positions a slot that grows holds: the length but for what was evicted from it.
+  int64_t heldBy(size_t slot) const { return length() - all[slot].evicted(); }
+  /// Of a state of one sequence: of the positions that a slot holds, those of these numbers stay (Slot::evict). Lengths are counted on as
+  /// if all were there; checkpoints are lost, and the state cannot go back to fewer positions than it has now.
+  absl::Status evict(size_t slot, std::span<const std::vector<int64_t>> kept);
+  /// The length when positions were evicted last, or 0.
+  int64_t evictedAt() const { return lastEviction; }
   /// Returns to a checkpoint of this state, as often as one likes. Fails where its positions were dropped since.
   std::shared_ptr<const Checkpoint> checkpoint();
   absl::Status restore(const Checkpoint &point);
@@ -116,7 +123,7 @@ private:
   std::shared_ptr<const StateSnapshot> current; // of what the slots hold, where there is one
   bool mayShare = false;                        // slots with others
   Lengths positions, lastBegin;                 // lastBegin: before the last call
-  int64_t logitRows = 0;
+  int64_t logitRows = 0, lastEviction = 0;
   bool hasBegun = false; // by a call that was committed
 };
 

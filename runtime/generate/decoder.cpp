@@ -92,6 +92,10 @@ private:
 absl::StatusOr<std::unique_ptr<Decoder>> createDecoder(LanguageModel &model, const sampling::SamplingOptions &options,
                                                        const GenerationOptions &generation, Speculation *speculation,
                                                        std::span<const int64_t> prompt) {
+  if (speculation && model.session().isBounded())
+    return io::invalid(
+        model.session().module().folder(),
+        ": unsupported speculation with a bounded number of keys: which are evicted depends on the calls");
   HONE_ASSIGN_OR_RETURN(sampling::Sampler sampler, sampling::Sampler::create(options));
   auto ofText = [&] { return TextSampler(std::move(sampler), prompt, generation.rules, generation.maximalNewTokens); };
   if (speculation && speculation->usesModel())

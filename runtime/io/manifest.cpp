@@ -15,6 +15,7 @@ namespace hone::io {
 namespace {
 
 constexpr int64_t kMostRows = int64_t(1) << 60;
+constexpr int64_t kMostRetained = int64_t(1) << 26, kMostPooled = 1 << 10; // so that sums of them do not overflow
 constexpr uint64_t kMostManifestBytes = uint64_t(4) << 20; // of models with a thousand layers it has a tenth of that
 
 struct LayoutName {
@@ -132,8 +133,52 @@ private:
         complain("the name of a state", cat("that of no other, but got '", info.name, "'"));
       for (const ParsedJson &slot : list(state, "slots", info.name))
         info.slots.push_back(parseSlot(slot, info.name));
+      if (const ParsedJson *retention = member(state, "retention"))
+        parseRetention(*retention, info);
       manifest.states.push_back(std::move(info));
     }
+  }
+
+  void parseRetention(const ParsedJson &retention, StateInfo &state) {
+    std::string where = cat(state.name, ".retention");
+    auto number = [&](const ParsedJson &object, const char *key, int64_t least, int64_t most) {
+      std::optional<int64_t> value = asInteger(member(object, key));
+      if (!value || *value < least || *value > most)
+        complain(cat(where, ".", key), cat("a whole number from ", least, " to ", most));
+      return value.value_or(least);
+    };
+    auto slot = [&](const ParsedJson &object, const char *key) {
+      int64_t place = number(object, key, 0, std::ssize(state.slots) - 1);
+      if (place >= std::ssize(state.slots) || state.slots[place].appendAxis != 2 ||
+          state.slots[place].shape.size() != 4)
+        complain(cat(where, ".", key), "a slot of four dimensions that grows along axis 2");
+      return place;
+    };
+    auto flag = [&](const char *key) {
+      const ParsedJson *value = member(retention, key);
+      if (!value || !value->is_boolean())
+        complain(cat(where, ".", key), "true or false");
+      return value && value->is_boolean() && value->get<bool>();
+    };
+    RetentionInfo info = {number(retention, "block", 1, kMostRetained),
+                          number(retention, "pooling", 1, kMostPooled),
+                          flag("accumulates"),
+                          flag("shares_heads"),
+                          {}};
+    for (const ParsedJson &layer : list(retention, "layers", where)) {
+      LayerRetention &own = info.layers.emplace_back();
+      own = {slot(layer, "keys"),
+             slot(layer, "values"),
+             std::nullopt,
+             number(layer, "budget", 1, kMostRetained),
+             number(layer, "sinks", 0, kMostRetained),
+             number(layer, "recent", 1, kMostRetained)};
+      if (member(layer, "queries"))
+        own.queries = slot(layer, "queries");
+      if (own.budget < own.sinks + own.recent + info.block)
+        complain(cat(where, ".budget"), "at least the sum of sinks, recent and block");
+    }
+    state.retention = std::move(info);
   }
 
   EntryInfo parseEntry(const ParsedJson &entry) {

@@ -68,6 +68,31 @@ Json generationJson(const GenerationInfo &info) {
   return json;
 }
 
+Json retentionJson(const RetentionInfo &info) {
+  Json json = {{"block", info.block},
+               {"pooling", info.pooling},
+               {"accumulates", info.accumulates},
+               {"shares_heads", info.sharesHeads},
+               {"layers", Json::array()}};
+  for (const LayerRetention &layer : info.layers) {
+    json["layers"].push_back({{"keys", layer.keys},
+                              {"values", layer.values},
+                              {"budget", layer.budget},
+                              {"sinks", layer.sinks},
+                              {"recent", layer.recent}});
+    if (layer.queries)
+      json["layers"].back()["queries"] = *layer.queries;
+  }
+  return json;
+}
+
+Json stateJson(const StateInfo &state) {
+  Json json = {{"name", state.name}, {"slots", tensorsJson(state.slots, true)}};
+  if (state.retention)
+    json["retention"] = retentionJson(*state.retention);
+  return json;
+}
+
 } // namespace
 
 std::string manifestText(const Manifest &manifest) {
@@ -89,7 +114,7 @@ std::string manifestText(const Manifest &manifest) {
   for (const auto &[file, sum] : manifest.fileChecksums)
     document["files"][file]["crc32"] = sum;
   for (const StateInfo &state : manifest.states)
-    document["states"].push_back({{"name", state.name}, {"slots", tensorsJson(state.slots, true)}});
+    document["states"].push_back(stateJson(state));
   document["entries"] = Json::array();
   for (const EntryInfo &entry : manifest.entries)
     document["entries"].push_back(entryJson(entry));

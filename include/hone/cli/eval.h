@@ -18,6 +18,7 @@ namespace hone::cli {
 struct EvaluationTokens {
   std::vector<int64_t> ids;
   int64_t window = 512;
+  int64_t chunk = 0; // tokens of a window that are fed at once; 0: all
 };
 
 struct Evaluation {

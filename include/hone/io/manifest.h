@@ -71,10 +71,28 @@ struct LimitInfo {
   std::string table;
 };
 
+/// Slots of one attention by their numbers, each of four dimensions that grows along the third, and how many positions they hold.
+struct LayerRetention {
+  int64_t keys = 0, values = 0;
+  std::optional<int64_t> queries; // of the last positions; none: the last keys stay, whatever attends to them
+  int64_t budget = 0, sinks = 0, recent = 0;
+};
+
+/// How many positions sessions keep of a state, and which of them (docs/compression/kv-cache.md). Layers with queries are in the order
+/// of the results of the entry `importance`.
+struct RetentionInfo {
+  int64_t block = 1;        // positions that a layer evicts at once, at least
+  int64_t pooling = 1;      // neighbours whose mean mass counts
+  bool accumulates = false; // the mass of all queries counts, and not that of the last ones
+  bool sharesHeads = false; // all heads keep the same positions
+  std::vector<LayerRetention> layers;
+};
+
 /// What a session remembers between calls, which several entries may share.
 struct StateInfo {
   std::string name;
-  std::vector<TensorInfo> slots; // in the order in which programs number them
+  std::vector<TensorInfo> slots;          // in the order in which programs number them
+  std::optional<RetentionInfo> retention; // none: all positions are kept
 };
 
 struct EntryInfo {

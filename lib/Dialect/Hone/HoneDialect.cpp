@@ -15,6 +15,7 @@
 #include "hone/Dialect/Hone/HoneTypes.h"
 #include "hone/Dialect/Hone/InputRotation.h"
 #include "hone/Dialect/Hone/Lookups.h"
+#include "hone/Dialect/Hone/Retention.h"
 #include "hone/Dialect/Hone/ScratchBytes.h"
 #include "hone/Dialect/Hone/Shards.h"
 
@@ -152,7 +153,21 @@ LogicalResult HoneDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return op->emitOpError() << "expected 'hone.limits' to be an array of {most, sizes, table} on a function";
     return success();
   }
+  if (attribute.getName() == kRetentionAttrName) {
+    std::optional<Retention> retention = Retention::get(attribute.getValue());
+    auto state = dyn_cast<StateOp>(op);
+    auto isOfState = [&](const LayerRetention &layer) {
+      int64_t last = std::max({layer.keys, layer.values, layer.queries.value_or(0)});
+      return last < static_cast<int64_t>(state.getSlots().size());
+    };
+    if (!state || !retention || !llvm::all_of(retention->layers, isOfState))
+      return op->emitOpError()
+             << "expected 'hone.retention' to be {block, pooling, layers} on a hone.state, with layers "
+                "{keys, values, budget, sinks, recent} of its slots";
+    return success();
+  }
   return op->emitOpError() << "unsupported attribute '" << attribute.getName().getValue()
                            << "' of the hone dialect; supported: hone.channel_scales, hone.encoding, "
-                              "hone.input_rotation, hone.inputs, hone.joined, hone.limits, hone.model, hone.shards";
+                              "hone.input_rotation, hone.inputs, hone.joined, hone.limits, hone.model, "
+                              "hone.retention, hone.shards";
 }

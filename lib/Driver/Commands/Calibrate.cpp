@@ -7,6 +7,7 @@
 #include "hone/cli/calibrate.h"
 #include "Command.h"
 #include "Compiler.h"
+#include "KeyImportance.h"
 #include "ModelFolder.h"
 #include "Options/Progress.h"
 #include "Pqi.h"
@@ -41,6 +42,7 @@ struct CalibrateOptions {
   int64_t window = 512;
   int64_t maxTokens = std::numeric_limits<int64_t>::max();
   bool integrates = false; // --pqi
+  bool ranksKeys = false;  // --kv-importance
   std::optional<int64_t> intervals;
   std::optional<int64_t> costTokens; // first tokens to measure on what errors of weights cost
   std::optional<int64_t> threads;
@@ -80,6 +82,12 @@ CalibrateOptions::CalibrateOptions(OptionSet &set) {
   set.add("intervals", intervals, "N", "Points of the way at which --pqi takes gradients (default: 8)")
       .upTo()
       .needs("--pqi", [this] { return integrates; });
+  set.add("kv-importance", ranksKeys,
+          "Write how much attention the keys of each layer get instead, for --kv-retention of hone compile")
+      .check([this] {
+        return ranksKeys && (integrates || costTokens) ? "expected --kv-importance, --pqi or --cost-tokens, but got two"
+                                                       : "";
+      });
   set.add("threads", threads, "N", "Threads (default: one for each processor)").upTo(cli::kMostThreads);
   compile.compression.declare(set);
   compile.compression.declareForms(set);
@@ -186,6 +194,10 @@ static LogicalResult calibrate(const CalibrateOptions &options, MLIRContext *con
     return measurePqi({options.compile, options.tokens, options.output, options.window, options.maxTokens,
                        options.intervals.value_or(8), options.getThreads()},
                       context);
+  if (options.ranksKeys)
+    return measureKeyImportance(
+        {options.compile, options.tokens, options.output, options.window, options.maxTokens, options.getThreads()},
+        context);
   Location loc = FileLineColLoc::get(context, llvm::sys::path::filename(options.compile.input), 0, 0);
   if (failed(checkRewrites(options, loc)))
     return failure();

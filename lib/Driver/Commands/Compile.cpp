@@ -27,6 +27,7 @@ struct CompileCommandOptions {
     compile.draft.declare(set, compile.target, compile.outputs, compile.phases);
     compile.attention.declare(set, compile.target);
     compile.speculation.declare(set, compile.target);
+    compile.retention.declare(set, compile.target, compile.draft, compile.attention, compile.speculation);
     compile.gradients.declare(set, compile.target, compile.phases);
     compile.outputs.declare(set);
     compile.outputs.declareGeneration(set);

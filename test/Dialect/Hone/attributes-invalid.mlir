@@ -112,7 +112,7 @@ func.func private @f() attributes {hone.limits = [{most = 3 : i64, table = "t"}]
 
 // -----
 
-// expected-error @below {{unsupported attribute 'hone.other' of the hone dialect; supported: hone.channel_scales, hone.encoding, hone.input_rotation, hone.inputs, hone.joined, hone.limits, hone.model, hone.shards}}
+// expected-error @below {{unsupported attribute 'hone.other' of the hone dialect; supported: hone.channel_scales, hone.encoding, hone.input_rotation, hone.inputs, hone.joined, hone.limits, hone.model, hone.retention, hone.shards}}
 func.func private @f() attributes {hone.other}
 
 // -----
