@@ -15,7 +15,7 @@ namespace hone::io {
 namespace {
 
 constexpr int64_t kMostRows = int64_t(1) << 60;
-constexpr int64_t kMostRetained = int64_t(1) << 26, kMostPooled = 1 << 10; // so that sums of them do not overflow
+constexpr int64_t kMostRetained = int64_t(1) << 26;        // so that sums of them do not overflow
 constexpr uint64_t kMostManifestBytes = uint64_t(4) << 20; // of models with a thousand layers it has a tenth of that
 
 struct LayoutName {
@@ -141,11 +141,12 @@ private:
 
   void parseRetention(const ParsedJson &retention, StateInfo &state) {
     std::string where = cat(state.name, ".retention");
-    auto number = [&](const ParsedJson &object, const char *key, int64_t least, int64_t most) {
+    auto number = [&](const ParsedJson &object, const char *key, int64_t least, int64_t most = kMostRetained) {
       std::optional<int64_t> value = asInteger(member(object, key));
-      if (!value || *value < least || *value > most)
+      bool isRight = value && *value >= least && *value <= most;
+      if (!isRight)
         complain(cat(where, ".", key), cat("a whole number from ", least, " to ", most));
-      return value.value_or(least);
+      return isRight ? *value : least;
     };
     auto slot = [&](const ParsedJson &object, const char *key) {
       int64_t place = number(object, key, 0, std::ssize(state.slots) - 1);
@@ -154,25 +155,12 @@ private:
         complain(cat(where, ".", key), "a slot of four dimensions that grows along axis 2");
       return place;
     };
-    auto flag = [&](const char *key) {
-      const ParsedJson *value = member(retention, key);
-      if (!value || !value->is_boolean())
-        complain(cat(where, ".", key), "true or false");
-      return value && value->is_boolean() && value->get<bool>();
-    };
-    RetentionInfo info = {number(retention, "block", 1, kMostRetained),
-                          number(retention, "pooling", 1, kMostPooled),
-                          flag("accumulates"),
-                          flag("shares_heads"),
-                          {}};
+    bool accumulates = flag(retention, "accumulates", where), sharesHeads = flag(retention, "shares_heads", where);
+    RetentionInfo info = {number(retention, "block", 1), number(retention, "pooling", 1), accumulates, sharesHeads, {}};
     for (const ParsedJson &layer : list(retention, "layers", where)) {
       LayerRetention &own = info.layers.emplace_back();
-      own = {slot(layer, "keys"),
-             slot(layer, "values"),
-             std::nullopt,
-             number(layer, "budget", 1, kMostRetained),
-             number(layer, "sinks", 0, kMostRetained),
-             number(layer, "recent", 1, kMostRetained)};
+      own = {slot(layer, "keys"),        slot(layer, "values"),     std::nullopt,
+             number(layer, "budget", 1), number(layer, "sinks", 0), number(layer, "recent", 1)};
       if (member(layer, "queries"))
         own.queries = slot(layer, "queries");
       if (own.budget < own.sinks + own.recent + info.block)
@@ -186,10 +174,7 @@ private:
     info.name = text(entry, "name", "an entry");
     for (const ParsedJson &input : list(entry, "inputs", info.name)) {
       info.inputs.push_back(parseTensor(input, info.name));
-      const ParsedJson *context = member(input, "context");
-      if (context && !context->is_boolean())
-        complain(cat(info.name, ".", info.inputs.back().name, ".context"), "true or false");
-      info.inputs.back().isContext = context && context->is_boolean() && context->get<bool>();
+      info.inputs.back().isContext = flag(input, "context", cat(info.name, ".", info.inputs.back().name));
       parseRows(input, info.name, info.inputs.back());
     }
     for (const ParsedJson &output : list(entry, "outputs", info.name))
@@ -377,6 +362,14 @@ private:
         found.push_back(asInteger(&id).value_or(0));
       }
     return found;
+  }
+
+  /// False where it is left out.
+  bool flag(const ParsedJson &object, const char *key, std::string_view where) {
+    const ParsedJson *value = member(object, key);
+    if (value && !value->is_boolean())
+      complain(cat(where, ".", key), "true or false");
+    return value && value->is_boolean() && value->get<bool>();
   }
 
   std::string text(const ParsedJson &object, const char *key, std::string_view where) {

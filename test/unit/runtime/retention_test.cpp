@@ -230,6 +230,34 @@ TEST(Retention, BoundsWhatSlotsHold) {
   }
 }
 
+/// The manifest with a state of three slots and this retention.
+std::string textOf(const io::RetentionInfo &retention) {
+  io::Manifest manifest = toyManifest();
+  manifest.states.push_back({"bounded", {slotOf("key", 2), slotOf("value", 2), slotOf("queries", 4)}, retention});
+  return io::manifestText(manifest);
+}
+
+TEST(Retention, IsReadAsItIsWritten) {
+  const io::RetentionInfo right = {4, 5, true, true, {{0, 1, 2, 64, 4, 8}, {1, 0, std::nullopt, 20, 0, 16}}};
+  std::string text = textOf(right);
+  auto read = io::parseManifest(text, "m");
+  ASSERT_EQ(messageOf(read), "OK");
+  EXPECT_EQ(io::manifestText(*read), text);
+  auto complaint = [&](auto change) {
+    io::RetentionInfo wrong = right;
+    change(wrong);
+    return messageOf(io::parseManifest(textOf(wrong), "m"));
+  };
+  EXPECT_EQ(complaint([](auto &wrong) { wrong.layers[0].keys = -5; }),
+            "m: expected bounded.retention.keys to be a whole number from 0 to 2");
+  EXPECT_EQ(complaint([](auto &wrong) { wrong.layers[1].values = 3; }),
+            "m: expected bounded.retention.values to be a whole number from 0 to 2");
+  EXPECT_EQ(complaint([](auto &wrong) { wrong.layers[0].budget = 15; }),
+            "m: expected bounded.retention.budget to be at least the sum of sinks, recent and block");
+  EXPECT_THAT(complaint([](auto &wrong) { wrong.block = 0; }),
+              HasSubstr("m: expected bounded.retention.block to be a whole number from 1"));
+}
+
 TEST(Retention, RefusesMassOfOtherKeys) {
   const io::TensorInfo slots[] = {slotOf("key", 1), slotOf("value", 1), slotOf("queries", 1)};
   rt::State state(slots);
