@@ -21,6 +21,9 @@ mlir::Value buildAttentionLogits(LocBuilder &builder, AttentionOp op, mlir::Valu
 /// The logarithm of the sum of the exponentials of each row of `logits`.
 mlir::Value buildLogSumExp(LocBuilder &builder, mlir::Value logits);
 
+/// The f32 tensor `tensor` times `factor`.
+mlir::Value buildScaled(LocBuilder &builder, mlir::Value tensor, float factor);
+
 } // namespace hone
 
 #endif // HONE_TRANSFORMS_DECOMPOSEDPARTS_H

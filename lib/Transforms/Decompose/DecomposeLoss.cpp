@@ -1,4 +1,4 @@
-//===- DecomposeLoss.cpp - decomposition of cross_entropy -------------------------------------------------------===//
+//===- DecomposeLoss.cpp - decompositions of cross_entropy and kl_divergence -------------------------------------===//
 //
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -34,12 +34,25 @@ Value hone::buildLogSumExp(LocBuilder &builder, Value logits) {
                   });
 }
 
-/// The number of rows of logits, as f32.
-static Value countRows(LocBuilder &builder, Value targets) {
+Value hone::buildScaled(LocBuilder &builder, Value tensor, float factor) {
+  Sizes sizes = tensor::getMixedSizes(builder, builder.getLoc(), tensor);
+  Value number = constantF32(builder, factor);
+  return buildMap(builder, sizes, builder.getF32Type(), {{tensor, loopRange(0, sizes.size())}},
+                  [&](LocBuilder &b, ValueRange args) -> Value { return arith::MulFOp::create(b, args[0], number); });
+}
+
+/// The product of sizes, as f32.
+static Value countElements(LocBuilder &builder, ArrayRef<OpFoldResult> sizes) {
   Value count = arith::ConstantIndexOp::create(builder, 1);
-  for (OpFoldResult size : tensor::getMixedSizes(builder, builder.getLoc(), targets))
+  for (OpFoldResult size : sizes)
     count = arith::MulIOp::create(builder, count, asIndex(builder, size));
   return asF32(builder, count);
+}
+
+/// The f32 tensor `sum` of no dimensions over `count`.
+static Value divide(LocBuilder &builder, Value sum, Value count) {
+  return buildMap(builder, {}, builder.getF32Type(), {{sum, {}}},
+                  [&](LocBuilder &b, ValueRange args) -> Value { return arith::DivFOp::create(b, args[0], count); });
 }
 
 static Value decomposeCrossEntropy(LocBuilder &builder, CrossEntropyOp op) {
@@ -64,11 +77,28 @@ static Value decomposeCrossEntropy(LocBuilder &builder, CrossEntropyOp op) {
   Value losses = buildMap(builder, sizes, builder.getF32Type(), {{lse, rows}, {op.getTargets(), rows}}, step);
   Value sum =
       buildReduce(builder, Reduction::Sum, {}, {{losses, rows}}, [](LocBuilder &, ValueRange args) { return args[0]; });
-  Value count = countRows(builder, op.getTargets());
-  return buildMap(builder, {}, builder.getF32Type(), {{sum, {}}},
-                  [&](LocBuilder &b, ValueRange args) -> Value { return arith::DivFOp::create(b, args[0], count); });
+  return divide(builder, sum, countElements(builder, sizes));
+}
+
+static Value decomposeKlDivergence(LocBuilder &builder, KlDivergenceOp op) {
+  float factor = 1.0f / op.getTemperature().convertToFloat();
+  Value logits = buildScaled(builder, op.getLogits(), factor),
+        reference = buildScaled(builder, op.getReference(), factor);
+  Value lse = buildLogSumExp(builder, logits), referenceLse = buildLogSumExp(builder, reference);
+  Sizes sizes = tensor::getMixedSizes(builder, builder.getLoc(), lse);
+  SmallVector<int64_t> row = loopRange(0, sizes.size()), all = loopRange(0, sizes.size() + 1);
+  auto step = [](LocBuilder &b, ValueRange args) -> Value {
+    Value known = arith::SubFOp::create(b, args[1], args[3]), found = arith::SubFOp::create(b, args[0], args[2]);
+    return arith::MulFOp::create(b, math::ExpOp::create(b, known), arith::SubFOp::create(b, known, found));
+  };
+  Value losses = buildReduce(builder, Reduction::Sum, sizes,
+                             {{logits, all}, {reference, all}, {lse, row}, {referenceLse, row}}, step);
+  Value sum =
+      buildReduce(builder, Reduction::Sum, {}, {{losses, row}}, [](LocBuilder &, ValueRange args) { return args[0]; });
+  return divide(builder, sum, countElements(builder, sizes));
 }
 
 void hone::addLossDecomposition(RewritePatternSet &patterns) {
   addDecomposition<CrossEntropyOp>(patterns, decomposeCrossEntropy);
+  addDecomposition<KlDivergenceOp>(patterns, decomposeKlDivergence);
 }
