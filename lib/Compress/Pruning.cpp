@@ -7,8 +7,10 @@
 
 #include "ColumnSweep.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 
 namespace hone::compress {
 
@@ -29,6 +31,23 @@ void selectHighest(std::span<const double> scores, int64_t count, std::span<bool
     if (best >= 0)
       isKept[best] = true;
   }
+}
+
+double getShrinkScale(const Weight &weight, NmPattern pattern) {
+  double product = 0, square = 0;
+  std::array<float, kMostWidth> magnitudes;
+  for (size_t begin = 0; begin < weight.elements.size(); begin += pattern.width) {
+    std::span group = std::span(magnitudes).first(pattern.width);
+    std::ranges::transform(weight.elements.subspan(begin, pattern.width), group.begin(),
+                           [](float x) { return std::abs(x); });
+    std::ranges::sort(group, std::greater());
+    for (float magnitude : group.first(pattern.kept)) {
+      double rest = static_cast<double>(magnitude) - group[pattern.kept];
+      product += rest * magnitude;
+      square += rest * rest;
+    }
+  }
+  return square > 0 ? product / square : 1;
 }
 
 /// Makes what a group does not keep 0, by `score(row, column)` of its elements.

@@ -20,6 +20,11 @@ struct NmPattern {
 /// is the lowest.
 void selectHighest(std::span<const double> scores, int64_t count, std::span<bool> isKept);
 
+/// The β that makes ‖w - β S(w)‖ smallest, ⟨w, S(w)⟩ / ‖S(w)‖², where S moves each element of a group towards 0 by the largest magnitude
+/// t that is not kept: sign(w) max(|w| - t, 0) (Hu et al., "S-STE: Continuous Pruning Function for Efficient 2:4 Sparse Pre-training",
+/// 2024, section 4). 1 where S(w) is 0. The number of inputs is a multiple of the pattern's width.
+double getShrinkScale(const Weight &weight, NmPattern pattern);
+
 // The methods below prune a weight whose number of inputs is a multiple of the pattern's width. Each row's result depends on
 // that row alone, and none on the number of threads. At most `kept` elements of a group differ from 0; exactly as many, if no
 // element that is kept is 0.

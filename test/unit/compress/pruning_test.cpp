@@ -53,6 +53,19 @@ TEST(SelectHighest, TakesNoNumberLast) {
   EXPECT_EQ(mark({nan, nan, nan}, 2), (std::vector<bool>{true, true, false}));
 }
 
+double shrinkScale(std::vector<float> elements) {
+  auto columns = static_cast<int64_t>(elements.size());
+  return getShrinkScale({elements, 1, columns}, {2, 4});
+}
+
+TEST(ShrinkScale, MakesTheDifferenceSmallest) {
+  EXPECT_DOUBLE_EQ(shrinkScale({1, -3, 2, 0.5}), 8.0 / 5); // S(w) = (0, -2, 1, 0)
+  EXPECT_DOUBLE_EQ(shrinkScale({0, -3, 2, 0}), 1);         // which has the pattern already
+  EXPECT_DOUBLE_EQ(shrinkScale({2, -2, 2, 2}), 1);         // S(w) = 0
+  OwnedWeight weight(64, 1024);
+  EXPECT_NEAR(getShrinkScale(weight.view(), {2, 4}), 1.4825, 0.02); // of normal elements
+}
+
 TEST(Prune, LeavesExactlyAsManyAsAsked) {
   for (NmPattern pattern : kPatterns) {
     int64_t columns = pattern.width * (pattern.width > 8 ? 3 : 45);
