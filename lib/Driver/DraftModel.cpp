@@ -1,10 +1,11 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Checks of a pair of models, and the symbols of one in the module of the other.
+// Checks of a pair of models, one of which goes into the module of the other.
 
 #include "DraftModel.h"
 
+#include "ModelSymbols.h"
 #include "hone/Dialect/Hone/HoneDialect.h"
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/Report.h"
@@ -12,8 +13,6 @@
 #include "hone/text/tokenizer.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/AttrTypeSubElements.h"
-#include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -123,94 +122,13 @@ LogicalResult checkDraft(const CompileOptions &options, ModuleOp target, ModuleO
   return checkTokenizer(options, target, loc);
 }
 
-/// The names that are referred to from `op`.
-static SmallVector<StringAttr> listReferences(Operation *op) {
-  SmallVector<StringAttr> names;
-  AttrTypeWalker walker;
-  walker.addWalk([&](SymbolRefAttr reference) { names.push_back(reference.getRootReference()); });
-  op->walk([&](Operation *inner) {
-    walker.walk(inner->getAttrDictionary());
-    for (Type type : llvm::concat<const Type>(inner->getOperandTypes(), inner->getResultTypes()))
-      walker.walk(type);
-  });
-  return names;
-}
-
-void keepForward(ModuleOp draft) {
-  SymbolTable symbols(draft);
-  DenseSet<Operation *> needed{getForward(draft)};
-  SmallVector<Operation *> open(needed.begin(), needed.end());
-  while (!open.empty())
-    for (StringAttr name : listReferences(open.pop_back_val()))
-      if (Operation *other = symbols.lookup(name); other && needed.insert(other).second)
-        open.push_back(other);
-  for (Operation &op : llvm::make_early_inc_range(*draft.getBody()))
-    if (!needed.contains(&op))
-      op.erase();
-}
-
-namespace {
-
-/// Names for the symbols of a draft model in the module of its target.
-class DraftNames {
-public:
-  explicit DraftNames(ModuleOp target) : symbols(target) {}
-
-  /// Whether the target has the same, under the same name.
-  bool isShared(Operation &op) const {
-    auto param = dyn_cast<ParamOp>(op);
-    auto other = param ? symbols.lookup<ParamOp>(param.getSymName()) : ParamOp();
-    return other && other->getAttrDictionary() == param->getAttrDictionary();
-  }
-
-  /// A name that is free.
-  void choose(Operation &op) {
-    StringAttr name = SymbolTable::getSymbolName(&op);
-    std::string free = getWanted(op, name), wanted = free;
-    for (unsigned number = 1; symbols.lookup(free); ++number)
-      free = wanted + "." + std::to_string(number);
-    names[name] = StringAttr::get(op.getContext(), free);
-  }
-
-  /// Gives the operations of `draft` those names.
-  void apply(ModuleOp draft) const {
-    AttrTypeReplacer replacer;
-    replacer.addReplacement([&](FlatSymbolRefAttr reference) -> std::optional<Attribute> {
-      auto found = names.find(reference.getAttr());
-      return found == names.end() ? std::nullopt : std::optional<Attribute>(FlatSymbolRefAttr::get(found->second));
-    });
-    replacer.recursivelyReplaceElementsIn(draft, /*replaceAttrs=*/true, /*replaceLocs=*/false, /*replaceTypes=*/true);
-    for (Operation &op : *draft.getBody())
-      SymbolTable::setSymbolName(&op, names.at(SymbolTable::getSymbolName(&op)));
-  }
-
-private:
-  static std::string getWanted(Operation &op, StringRef name) {
-    if (name == kForward)
-      return kDraft.str();
-    if (name == kVerify)
-      return kDraftVerify.str();
-    return (isa<StateOp>(op) ? "draft_" : "draft.") + name.str();
-  }
-
-  SymbolTable symbols;
-  llvm::DenseMap<StringAttr, StringAttr> names;
-};
-
-} // namespace
+void keepForward(ModuleOp draft) { keepFunction(draft, kForward); }
 
 LogicalResult addDraft(ModuleOp target, ModuleOp draft) {
   for (StringRef taken : {kDraft, kDraftVerify})
     if (target.lookupSymbol(taken))
       return target.emitError() << "expected a model without a symbol @" << taken << " for --draft";
-  DraftNames names(target);
-  for (Operation &op : llvm::make_early_inc_range(*draft.getBody()))
-    if (names.isShared(op))
-      op.erase();
-    else
-      names.choose(op);
-  names.apply(draft);
-  target.getBody()->getOperations().splice(target.getBody()->end(), draft.getBody()->getOperations());
+  moveSymbols(target, draft, kDraft, {{kForward, kDraft}, {kVerify, kDraftVerify}}, /*sharesParameters=*/true);
   return success();
 }
 
