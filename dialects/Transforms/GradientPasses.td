@@ -25,6 +25,11 @@ def Differentiate : Pass<"hone-differentiate", "::mlir::ModuleOp"> {
     is an error, with its name and location. What adjoints read of the entry's values is kept, and attention gives its lse for
     them; probabilities, divisors of norms and bodies of loops are computed anew.
 
+    With `teacher`, the name of another function of the module, the loss is that of distillation (Hinton et al. 2015):
+    (1 - w) · cross entropy + w T² · KL(teacher ‖ entry), where w is `distill-weight`, T the `temperature`, and KL the divergence of the
+    probabilities softmax(logits / T). The teacher's body is copied into the entry, with an empty state; its parameters have no gradients.
+    The second result is then `cross_entropy`.
+
     The entry begins with an empty state, and keeps none: positions count from 0, and attention sees the keys of the call.
   }];
   let options = [
@@ -32,6 +37,10 @@ def Differentiate : Pass<"hone-differentiate", "::mlir::ModuleOp"> {
            "the function to differentiate; if none is given forward, or main where there is none">,
     Option<"output", "output", "int64_t", /*default=*/"0", "number of the output that gradients are of, or that the loss is made of">,
     Option<"loss", "loss", "std::string", /*default=*/"\"\"", "cross-entropy, or none: the gradient of the output is an input">,
+    Option<"teacher", "teacher", "std::string", /*default=*/"\"\"",
+           "with a loss, the function whose logits take part in it, or none">,
+    Option<"distillWeight", "distill-weight", "double", /*default=*/"0.5", "with a teacher, the share of the divergence from it: 0 to 1">,
+    Option<"temperature", "temperature", "double", /*default=*/"1", "with a teacher, what logits are divided by before">,
     ListOption<"of", "of", "std::string",
                "parameters and inputs to give the gradients of; all parameters that the output depends on if none is given">
   ];
@@ -57,7 +66,21 @@ def AddOptimizer : Pass<"hone-add-optimizer", "::mlir::ModuleOp"> {
 
     With `keep-zeros`, elements of parameters of two dimensions or more that are 0 stay 0: a pruned model keeps its mask.
 
-    With `evaluate`, the entry `@evaluate` gives the loss alone, of parameters as the last step left them, and changes nothing.
+    With `sparse-mode`, the weights `sparse` of products are trained to keep at most `n` of every `m` neighbouring inputs, with a pattern
+    that may change. The model reads a projection of such a weight w, computed in each call, and its gradient counts for w as it is
+    (a straight-through estimator):
+
+    - `sr-ste` (Hu et al. 2024): S(w) keeps the n of largest magnitude; the gradient has κ (w - S(w)) in addition;
+    - `ast` (Huang et al. 2024): the same S; AdamW's m has κ (w - S(w)) in addition where it is used, and v is that of the sum;
+    - `s-ste` (Hu et al. 2024): S(w) = β sign(w) max(|w| - t, 0), where t is the largest magnitude of the group that is not among the n,
+      and β the factor that makes |w - S(w)| smallest for the weight as it begins.
+
+    κ is the input `mask_decay` of the first two. The entry `@project` replaces each such w by S(w), once, after the last step.
+
+    With `accumulate`, a number N of batches, `@train_step` takes the mean of the gradients of its batch and of those of N - 1 calls of the entry
+    `@accumulate` before it, which gives their `loss` and adds gradients to slots `P.accumulated`; a step leaves these 0.
+
+    With `evaluate`, the entry `@evaluate` gives the loss alone, without a teacher, of parameters as the last step left them, and changes nothing.
 
     With `max-norm`, gradients of a larger norm are multiplied by max-norm / (norm + 1e-6) first. A parameter that is not stored as f32 is an
     error; one that is stored transposed gets the shape that it has in its file.
@@ -67,13 +90,19 @@ def AddOptimizer : Pass<"hone-add-optimizer", "::mlir::ModuleOp"> {
     Option<"weightDecay", "weight-decay", "double", /*default=*/"0", "what of a parameter is taken away, times the learning rate">,
     Option<"maxNorm", "max-norm", "double", /*default=*/"0", "largest norm of all gradients; 0: any">,
     Option<"keepZeros", "keep-zeros", "bool", /*default=*/"false", "whether elements of matrices that are 0 stay 0">,
+    Option<"sparseMode", "sparse-mode", "std::string", /*default=*/"\"\"", "how N:M weights are trained: sr-ste, ast or s-ste; or none">,
+    ListOption<"sparse", "sparse", "std::string", "with a sparse mode, the weights that are N:M">,
+    Option<"n", "n", "int64_t", /*default=*/"2", "with a sparse mode, elements that are kept of each group">,
+    Option<"m", "m", "int64_t", /*default=*/"4", "with a sparse mode, inputs of a group: 2 to 128">,
+    Option<"accumulate", "accumulate", "int64_t", /*default=*/"1", "batches whose gradients a step takes the mean of">,
     Option<"evaluate", "evaluate", "bool", /*default=*/"false", "whether to make an entry that computes the loss alone">,
     Option<"momentum", "momentum", "double", /*default=*/"0.9", "of momentum: what is kept of the velocity">,
     Option<"beta1", "beta1", "double", /*default=*/"0.9", "of adamw: what is kept of the mean of gradients">,
     Option<"beta2", "beta2", "double", /*default=*/"0.999", "of adamw: what is kept of the mean of their squares">,
     Option<"epsilon", "epsilon", "double", /*default=*/"1e-8", "of adamw: added to the root of that mean">
   ];
-  let statistics = [Statistic<"numUpdates", "num-parameters-updated", "Number of parameters that a step updates">];
+  let statistics = [Statistic<"numUpdates", "num-parameters-updated", "Number of parameters that a step updates">,
+                    Statistic<"numProjected", "num-weights-projected", "Number of weights that a step reads a projection of">];
   let dependentDialects = ["::hone::HoneDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
 }

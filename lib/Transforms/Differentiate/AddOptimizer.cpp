@@ -5,8 +5,10 @@
 // optimizers compute of them is in UpdateParameter.cpp.
 
 #include "EntryState.h"
+#include "ProjectWeight.h"
 #include "UpdateParameter.h"
 
+#include "hone/Transforms/Adjoints.h"
 #include "hone/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -28,7 +30,8 @@ namespace hone {
 namespace {
 
 constexpr llvm::StringLiteral kStep = "train_step", kState = "training", kRate = "learning_rate",
-                              kNorm = "gradient_norm", kEvaluate = "evaluate", kCannot = "cannot add an optimizer";
+                              kMaskDecay = "mask_decay", kNorm = "gradient_norm", kEvaluate = "evaluate",
+                              kAccumulate = "accumulate", kProject = "project", kCannot = "cannot add an optimizer";
 
 /// Makes a step of @gradients, in place.
 class TrainingStep {
@@ -39,21 +42,31 @@ public:
 
   /// Fails after an error.
   LogicalResult build();
-  int64_t numUpdates = 0;
+  int64_t numUpdates = 0, numProjected = 0;
 
 private:
   InFlightDiagnostic fail() { return function.emitError() << kCannot << ": "; }
   FailureOr<ParamOp> findParam(unsigned result);
   LogicalResult findParameters();
+  LogicalResult addParameter(ParamOp param, unsigned number);
+  LogicalResult checkNames();
   UpdateFactors buildFactors(LocBuilder &b, Value norm);
   Value advance(LocBuilder &b, StringRef name, double decay);
   void buildUpdates(const UpdateFactors &factors);
-  void makeEvaluation();
+  func::FuncOp copyFunction(StringRef name);
+  void finishCopy(func::FuncOp copy, Value state, Value loss);
+  void accumulateGradients();
+  void makeProjection();
+  /// Whether the second result is the loss without a teacher.
+  bool hasHardLoss() { return state.getResultName(1) == kHardLossName; }
 
   struct Parameter {
     ParamOp param;
+    unsigned number; // of the result that is its gradient
     Value value, gradient;
     uint64_t slot;
+    std::optional<Projection> projection; // where the model reads one of `value`
+    Value projected;                      // what it reads then
   };
 
   func::FuncOp function;
@@ -61,8 +74,8 @@ private:
   const AddOptimizerOptions &options;
   EntryState state;
   SmallVector<Parameter> parameters;
-  Value rate;
-  func::FuncOp evaluation; // what computes the loss alone, or null
+  Value rate, maskDecay;                 // the second may be null
+  func::FuncOp evaluation, accumulation; // what computes the loss alone, and what adds up gradients; or null
 };
 
 } // namespace
@@ -84,20 +97,48 @@ FailureOr<ParamOp> TrainingStep::findParam(unsigned number) {
   return param;
 }
 
-LogicalResult TrainingStep::findParameters() {
-  for (unsigned number = 1; number < function.getNumResults(); ++number) {
-    FailureOr<ParamOp> param = findParam(number);
-    if (failed(param))
+/// The projection of a slot, after the slot is read.
+static Value buildProjectionOf(Value view, const Projection &projection) {
+  LocBuilder b(view.getLoc(), view.getContext());
+  b.setInsertionPointAfterValue(view);
+  return buildProjection(b, view, projection);
+}
+
+LogicalResult TrainingStep::addParameter(ParamOp param, unsigned number) {
+  Parameter added{param, number, {}, {}, 0, {}, {}};
+  if (!options.sparseMode.empty() && llvm::is_contained(options.sparse, param.getSymName())) {
+    FailureOr<Projection> found = getProjection(function, param, {options.n, options.m}, options.sparseMode);
+    if (failed(found))
       return failure();
-    makePlain(*param);
-    uint64_t slot =
-        state.addSlot(param->getSymName(), param->getTensorType(), FlatSymbolRefAttr::get(param->getSymNameAttr()));
-    Value value = state.view(slot);
-    replaceReads(function, *param, value);
-    if (evaluation)
-      replaceReads(evaluation, *param, state.viewIn(evaluation, slot));
-    parameters.push_back({*param, value, state.getReturn().getOperand(number), slot});
+    added.projection = *found;
   }
+  makePlain(param);
+  added.slot = state.addSlot(param.getSymName(), param.getTensorType(), FlatSymbolRefAttr::get(param.getSymNameAttr()));
+  added.value = state.view(added.slot);
+  if (added.projection)
+    added.projected = buildProjectionOf(added.value, *added.projection);
+  replaceReads(function, param, added.projection ? added.projected : added.value);
+  for (func::FuncOp other : {evaluation, accumulation}) {
+    if (!other)
+      continue;
+    Value value = state.viewIn(other, added.slot);
+    replaceReads(other, param, added.projection ? buildProjectionOf(value, *added.projection) : value);
+  }
+  added.gradient = state.getReturn().getOperand(number); // which may have been a read
+  numProjected += added.projection.has_value();
+  parameters.push_back(added);
+  return success();
+}
+
+LogicalResult TrainingStep::findParameters() {
+  for (unsigned number = hasHardLoss() ? 2 : 1; number < function.getNumResults(); ++number) {
+    FailureOr<ParamOp> param = findParam(number);
+    if (failed(param) || failed(addParameter(*param, number)))
+      return failure();
+  }
+  for (const std::string &name : options.sparse)
+    if (llvm::none_of(parameters, [&](Parameter &each) { return each.param.getSymName() == name; }))
+      return fail() << "no gradient is that of the sparse weight '" << name << "'";
   return success();
 }
 
@@ -115,6 +156,8 @@ Value TrainingStep::advance(LocBuilder &b, StringRef name, double decay) {
 UpdateFactors TrainingStep::buildFactors(LocBuilder &b, Value norm) {
   UpdateFactors factors;
   factors.rate = tensor::ExtractOp::create(b, rate, ValueRange());
+  if (maskDecay)
+    factors.maskDecay = tensor::ExtractOp::create(b, maskDecay, ValueRange());
   factors.clip = options.maxNorm > 0 ? buildClipFactor(b, norm, options.maxNorm) : Value();
   if (options.optimizer == kAdamW) {
     factors.firstCorrection = advance(b, "adamw.first_correction", options.beta1);
@@ -133,42 +176,112 @@ void TrainingStep::buildUpdates(const UpdateFactors &factors) {
       places.push_back(state.addSlot(parameter.param.getSymName() + "." + moment, parameter.param.getTensorType()));
       operands.push_back(state.view(places.back()));
     }
-    for (auto [slot, value] : llvm::zip_equal(places, buildUpdate(b, options, factors, operands)))
+    for (auto [slot, value] :
+         llvm::zip_equal(places, buildUpdate(b, options, factors, operands, maskDecay ? parameter.projected : Value())))
       state.replace(b, slot, value);
     ++numUpdates;
   }
 }
 
-/// @evaluate, with parameters as they are in the file until findParameters().
-void TrainingStep::makeEvaluation() {
+/// Another entry, with parameters as they are in the file until findParameters().
+func::FuncOp TrainingStep::copyFunction(StringRef name) {
   OpBuilder b(function);
-  evaluation = cast<func::FuncOp>(b.clone(*function));
-  evaluation.setName(kEvaluate);
-  auto end = cast<func::ReturnOp>(evaluation.getBody().front().getTerminator());
-  end->setOperands({evaluation.getArgument(0), end.getOperand(0)});
-  evaluation.setFunctionType(b.getFunctionType(evaluation.getArgumentTypes(), end.getOperandTypes()));
-  evaluation.setAllResultAttrs(ArrayRef{b.getDictionaryAttr({}), function.getResultAttrDict(0)});
+  auto copy = cast<func::FuncOp>(b.clone(*function));
+  copy.setName(name);
+  return copy;
+}
+
+static func::ReturnOp getReturn(func::FuncOp function) {
+  return cast<func::ReturnOp>(function.getBody().front().getTerminator());
+}
+
+/// Lets a copy return the state and a loss.
+void TrainingStep::finishCopy(func::FuncOp copy, Value state, Value loss) {
+  Builder b(copy.getContext());
+  getReturn(copy)->setOperands({state, loss});
+  copy.setFunctionType(b.getFunctionType(copy.getArgumentTypes(), {state.getType(), loss.getType()}));
+  copy.setAllResultAttrs(ArrayRef{b.getDictionaryAttr({}), function.getResultAttrDict(0)});
+}
+
+/// Lets @accumulate add up gradients, and the step take the mean of those and its own.
+void TrainingStep::accumulateGradients() {
+  LocBuilder b = state.atEnd(), other(function.getLoc(), getReturn(accumulation));
+  Value held = accumulation.getArgument(0);
+  auto combine = [](LocBuilder &at, Value sum, Value gradient, float scale) {
+    SmallVector<int64_t> loops = loopRange(0, cast<RankedTensorType>(gradient.getType()).getRank());
+    return buildMap(at, tensor::getMixedSizes(at, at.getLoc(), gradient), at.getF32Type(),
+                    {{sum, loops}, {gradient, loops}}, [&](LocBuilder &inner, ValueRange args) -> Value {
+                      Value both = arith::AddFOp::create(inner, args[0], args[1]);
+                      return arith::MulFOp::create(inner, both, constantF32(inner, scale));
+                    });
+  };
+  for (Parameter &parameter : parameters) {
+    b.setLoc(parameter.param.getLoc());
+    uint64_t slot = state.addSlot(parameter.param.getSymName() + ".accumulated", parameter.param.getTensorType());
+    Value sum =
+        combine(other, state.viewIn(accumulation, slot), getReturn(accumulation).getOperand(parameter.number), 1);
+    held = KvReplaceOp::create(other, held.getType(), held, sum, slot);
+    parameter.gradient =
+        combine(b, state.view(slot), parameter.gradient, 1.0f / static_cast<float>(options.accumulate));
+    state.replace(b, slot, buildZeros(b, parameter.gradient));
+  }
+  finishCopy(accumulation, held, getReturn(accumulation).getOperand(0));
+}
+
+/// @project, after which slots are what the model read of them.
+void TrainingStep::makeProjection() {
+  LocBuilder b(function.getLoc(), function);
+  Type type = function.getArgument(0).getType();
+  auto project = func::FuncOp::create(b, kProject, b.getFunctionType(type, type));
+  b.setInsertionPointToStart(project.addEntryBlock());
+  Value held = project.getArgument(0), result = held;
+  for (Parameter &parameter : parameters) {
+    if (!parameter.projection)
+      continue;
+    b.setLoc(parameter.param.getLoc());
+    Value value = KvViewOp::create(b, state.getType(parameter.slot), held, parameter.slot);
+    result = KvReplaceOp::create(b, type, result, buildProjection(b, value, *parameter.projection), parameter.slot);
+  }
+  func::ReturnOp::create(b, result);
+}
+
+LogicalResult TrainingStep::checkNames() {
+  std::pair<bool, StringRef> entries[] = {
+      {options.evaluate, kEvaluate}, {options.accumulate > 1, kAccumulate}, {!options.sparseMode.empty(), kProject}};
+  for (auto [isMade, name] : entries)
+    if (isMade && symbols.lookup(name))
+      return fail() << "the model has a symbol @" << name;
+  return success();
 }
 
 LogicalResult TrainingStep::build() {
-  if (failed(state.begin(kCannot)))
+  if (failed(state.begin(kCannot)) || failed(checkNames()))
     return failure();
-  if (options.evaluate && symbols.lookup(kEvaluate))
-    return fail() << "the model has a symbol @" << kEvaluate;
   if (options.evaluate)
-    makeEvaluation();
+    evaluation = copyFunction(kEvaluate);
+  if (options.accumulate > 1)
+    accumulation = copyFunction(kAccumulate);
   rate = state.addNumber(kRate);
+  if (options.sparseMode == kSrSte || options.sparseMode == kAst)
+    maskDecay = state.addNumber(kMaskDecay);
   if (failed(findParameters()))
     return failure();
   Value loss = state.getReturn().getOperand(0);
+  if (evaluation)
+    finishCopy(evaluation, evaluation.getArgument(0), getReturn(evaluation).getOperand(hasHardLoss() ? 1 : 0));
+  if (accumulation)
+    accumulateGradients();
   LocBuilder b = state.atEnd();
   Value norm = buildNorm(b, llvm::map_to_vector(parameters, [](Parameter &parameter) { return parameter.gradient; }));
   buildUpdates(buildFactors(b, norm));
   LocBuilder end = state.atEnd();
   Value normTensor = tensor::FromElementsOp::create(end, RankedTensorType::get({}, end.getF32Type()), norm);
   state.finish({{loss, kLossName}, {normTensor, kNorm}});
-  if (evaluation)
-    evaluation.setPublic();
+  if (!options.sparseMode.empty())
+    makeProjection();
+  for (func::FuncOp other : {evaluation, accumulation})
+    if (other)
+      other.setPublic();
   return success();
 }
 
@@ -188,7 +301,9 @@ private:
 
 LogicalResult AddOptimizer::addStep() {
   ModuleOp module = getOperation();
-  AddOptimizerOptions options{optimizer, weightDecay, maxNorm, keepZeros, evaluate, momentum, beta1, beta2, epsilon};
+  AddOptimizerOptions options{optimizer, weightDecay, maxNorm,    keepZeros, sparseMode, llvm::to_vector(sparse),
+                              n,         m,           accumulate, evaluate,  momentum,   beta1,
+                              beta2,     epsilon};
   if (failed(checkOptimizer(module.getLoc(), options)))
     return failure();
   FailureOr<func::FuncOp> gradients = findGradients(module, kCannot);
@@ -198,8 +313,12 @@ LogicalResult AddOptimizer::addStep() {
   if (failed(step.build()))
     return failure();
   numUpdates += step.numUpdates;
+  numProjected += step.numProjected;
   remark::passed(gradients->getLoc(), remark::RemarkOpts::name("AddedOptimizer").category("hone-add-optimizer"))
       << (optimizer + " updates " + Twine(step.numUpdates) + " parameters in each call").str();
+  if (step.numProjected > 0)
+    remark::passed(gradients->getLoc(), remark::RemarkOpts::name("ProjectedWeights").category("hone-add-optimizer"))
+        << (sparseMode + " projects " + Twine(step.numProjected) + " of them to " + Twine(n) + ":" + Twine(m)).str();
   return success();
 }
 

@@ -73,6 +73,7 @@ Value buildZeros(LocBuilder &builder, Value like) {
 
 void registerAdjoints(DialectRegistry &registry) {
   registerAttentionAdjoints(registry);
+  registerDistillationAdjoint(registry);
   registerLinalgAdjoints(registry);
   registerNormAdjoints(registry);
   registerProductAdjoints(registry);

@@ -4,6 +4,7 @@
 // The pass hone-differentiate: @gradients of an entry. What operations contribute they say themselves (DifferentiableOpInterface); this is
 // the order.
 
+#include "Distillation.h"
 #include "EntryState.h"
 #include "Models.h"
 #include "Prepare.h"
@@ -62,12 +63,14 @@ private:
   void begin(Adjoints &adjoints);
   Value addArgument(RankedTensorType type, StringRef name, DictionaryAttr like);
   LogicalResult addSeed();
+  LogicalResult addTeacher(LocBuilder &b, Value logits);
   LogicalResult buildAdjoints(Adjoints &adjoints);
   LogicalResult returnGradients(const Adjoints &adjoints);
 
   func::FuncOp function;
   const DifferentiateOptions &options;
   Value output, seed; // what the gradients are of, and the gradient of it
+  Value hardLoss;     // with a teacher, the part of the loss that does without
   std::string outputName;
   SmallVector<Source> sources;
 };
@@ -161,9 +164,21 @@ LogicalResult Gradients::addSeed() {
   if (int64_t rows = type.getShape().back(); !ShapedType::isDynamic(rows))
     function.setArgAttr(cast<BlockArgument>(targets).getArgNumber(), kLookupRowsAttrName,
                         LookupRows{rows, 0}.toAttribute(b.getContext()));
+  Value logits = output;
   output = CrossEntropyOp::create(b, RankedTensorType::get({}, b.getF32Type()), output, targets);
+  if (!options.teacher.empty() && failed(addTeacher(b, logits)))
+    return failure();
   seed = arith::ConstantOp::create(
       b, DenseElementsAttr::get(cast<RankedTensorType>(output.getType()), b.getF32FloatAttr(1.0f)));
+  return success();
+}
+
+LogicalResult Gradients::addTeacher(LocBuilder &b, Value logits) {
+  FailureOr<Value> reference = buildTeacherLogits(b, function, options.teacher, logits);
+  if (failed(reference))
+    return failure();
+  hardLoss = output;
+  output = buildDistillationLoss(b, hardLoss, logits, *reference, {options.distillWeight, options.temperature});
   return success();
 }
 
@@ -199,6 +214,8 @@ LogicalResult Gradients::returnGradients(const Adjoints &adjoints) {
   };
   if (!options.loss.empty())
     add(output, kLossName);
+  if (hardLoss)
+    add(hardLoss, kHardLossName);
   for (const Source &source : sources) {
     Adjoints sum; // over the reads of a parameter
     Value whole = source.values.front();
@@ -228,12 +245,13 @@ LogicalResult Gradients::build() {
   splitForAdjoints(function);
   if (failed(findOutput()) || failed(findSources()) || failed(addSeed()))
     return failure();
-  getReturn()->setOperands(output);
+  getReturn()->setOperands(hardLoss ? ValueRange{output, hardLoss} : ValueRange{output});
   Adjoints before;
   begin(before);
   if (failed(prepareForAdjoints(function, before)))
     return failure();
   output = getReturn().getOperand(0); // which may be made otherwise now
+  hardLoss = hardLoss ? getReturn().getOperand(1) : Value();
   Adjoints adjoints;
   begin(adjoints);
   if (failed(buildAdjoints(adjoints)) || failed(returnGradients(adjoints)))
@@ -258,9 +276,21 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
   }
 
 private:
+  LogicalResult checkDistillation(const DifferentiateOptions &options);
   LogicalResult addGradients();
 };
 } // namespace
+
+LogicalResult Differentiate::checkDistillation(const DifferentiateOptions &options) {
+  auto fail = [&] { return getOperation().emitError(); };
+  if (!options.teacher.empty() && options.loss.empty())
+    return fail() << "expected a loss with a teacher";
+  if (!(options.distillWeight >= 0 && options.distillWeight <= 1))
+    return fail() << "expected distill-weight to be 0 to 1, but got " << options.distillWeight;
+  if (!(options.temperature > 0 && std::isfinite(options.temperature)))
+    return fail() << "expected temperature to be above 0, but got " << options.temperature;
+  return success();
+}
 
 LogicalResult Differentiate::addGradients() {
   ModuleOp module = getOperation();
@@ -272,7 +302,10 @@ LogicalResult Differentiate::addGradients() {
                               << (entry.empty() ? "main" : StringRef(entry)) << "'";
   if (module.lookupSymbol(kGradientsEntry))
     return module.emitError() << "cannot make an entry '" << kGradientsEntry << "': the model has one";
-  DifferentiateOptions options{forward.getSymName().str(), output, loss, llvm::to_vector(of)};
+  DifferentiateOptions options{forward.getSymName().str(), output, loss, teacher, distillWeight, temperature,
+                               llvm::to_vector(of)};
+  if (failed(checkDistillation(options)))
+    return failure();
   OpBuilder b(forward);
   b.setInsertionPointAfter(forward);
   auto function = cast<func::FuncOp>(b.clone(*forward));

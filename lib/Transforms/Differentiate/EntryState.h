@@ -17,8 +17,9 @@
 
 namespace hone {
 
-/// What `hone-differentiate` calls its entry, the loss, and the gradient of P: P.gradient.
-constexpr llvm::StringLiteral kGradientsEntry = "gradients", kLossName = "loss", kGradientEnding = ".gradient";
+/// What `hone-differentiate` calls its entry, the loss, the part of that which does without a teacher, and the gradient of P: P.gradient.
+constexpr llvm::StringLiteral kGradientsEntry = "gradients", kLossName = "loss", kHardLossName = "cross_entropy",
+                              kGradientEnding = ".gradient";
 
 /// A result and its name.
 struct NamedResult {

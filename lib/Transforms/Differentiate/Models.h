@@ -18,6 +18,7 @@
 namespace hone {
 
 void registerAttentionAdjoints(mlir::DialectRegistry &registry);
+void registerDistillationAdjoint(mlir::DialectRegistry &registry);
 void registerLinalgAdjoints(mlir::DialectRegistry &registry);
 void registerNormAdjoints(mlir::DialectRegistry &registry);
 void registerProductAdjoints(mlir::DialectRegistry &registry);

@@ -5,6 +5,7 @@
 
 #include "UpdateParameter.h"
 #include "Products.h"
+#include "ProjectWeight.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -16,11 +17,28 @@ namespace hone {
 
 /// What PyTorch adds to a norm before it divides by it.
 static constexpr double kNormOffset = 1e-6;
+/// Most inputs of a group, as hone-prune-nm has it.
+static constexpr int64_t kMostGroup = 128;
 
 LogicalResult checkOptimizer(Location loc, const AddOptimizerOptions &options) {
   if (!llvm::is_contained({kSgd, kMomentum, kAdamW}, StringRef(options.optimizer)))
     return emitError(loc) << "unsupported optimizer '" << options.optimizer << "'; supported: " << kSgd << ", "
                           << kMomentum << ", " << kAdamW;
+  if (!options.sparseMode.empty() && !llvm::is_contained({kSrSte, kAst, kSSte}, StringRef(options.sparseMode)))
+    return emitError(loc) << "unsupported sparse mode '" << options.sparseMode << "'; supported: " << kSrSte << ", "
+                          << kAst << ", " << kSSte;
+  if (options.sparseMode == kAst && options.optimizer != kAdamW)
+    return emitError(loc) << "expected the optimizer " << kAdamW << " for the sparse mode " << kAst << ", but got "
+                          << options.optimizer;
+  if (!options.sparseMode.empty() && options.keepZeros)
+    return emitError(loc) << "expected no keep-zeros with a sparse mode, which chooses the zeros anew";
+  if (options.sparseMode.empty() != options.sparse.empty())
+    return emitError(loc) << "expected a sparse mode and the names of sparse weights, but got one of them";
+  if (options.m < 2 || options.m > kMostGroup || options.n < 1 || options.n >= options.m)
+    return emitError(loc) << "expected n of m inputs to be 1 to m - 1 of 2 to " << kMostGroup << ", but got "
+                          << options.n << " of " << options.m;
+  if (options.accumulate < 1)
+    return emitError(loc) << "expected accumulate to be 1 or more, but got " << options.accumulate;
   auto check = [&](StringRef name, double value, bool isBelowOne) -> LogicalResult {
     if (value >= 0 && (!isBelowOne || value < 1) && std::isfinite(value))
       return success();
@@ -116,12 +134,14 @@ static AdamWNumbers buildAdamWNumbers(LocBuilder &b, const UpdateFactors &factor
           toF32(b, arith::DivFOp::create(b, rate, factors.firstCorrection)), toF32(b, scale)};
 }
 
+/// `decay` is added to the first moment where it is used, or null.
 static SmallVector<Value> updateAdamW(const Element &at, const AddOptimizerOptions &options,
-                                      const AdamWNumbers &numbers, ValueRange args) {
+                                      const AdamWNumbers &numbers, ValueRange args, Value decay) {
   Value first = at.mix(args[2], args[1], options.beta1);
-  Value second = at.mix(args[3], at.multiply(args[1], args[1]), options.beta2);
+  Value direction = decay ? at.add(first, decay) : first, squared = decay ? direction : args[1];
+  Value second = at.mix(args[3], at.multiply(squared, squared), options.beta2);
   Value divisor = at.add(at.multiply(at.sqrt(second), numbers.scale), at(options.epsilon));
-  Value move = at.multiply(numbers.step, at.divide(first, divisor));
+  Value move = at.multiply(numbers.step, at.divide(direction, divisor));
   return {at.subtract(at.multiply(args[0], numbers.kept), move), first, second};
 }
 
@@ -138,7 +158,7 @@ static SmallVector<Value> updateSgd(const Element &at, const AddOptimizerOptions
 }
 
 SmallVector<Value> buildUpdate(LocBuilder &b, const AddOptimizerOptions &options, const UpdateFactors &factors,
-                               ArrayRef<Value> operands) {
+                               ArrayRef<Value> operands, Value projected) {
   auto type = cast<RankedTensorType>(operands.front().getType());
   double weightDecay = type.getRank() >= 2 ? options.weightDecay : 0;
   AdamWNumbers numbers;
@@ -147,7 +167,10 @@ SmallVector<Value> buildUpdate(LocBuilder &b, const AddOptimizerOptions &options
   size_t results = operands.size() - 1;
   SmallVector<Value> empty(results, tensor::EmptyOp::create(b, type.getShape(), type.getElementType()));
   bool keepsZeros = options.keepZeros && type.getRank() >= 2;
-  SmallVector<AffineMap> maps(operands.size() + results, b.getMultiDimIdentityMap(type.getRank()));
+  SmallVector<Value> inputs(operands);
+  if (projected)
+    inputs.push_back(projected);
+  SmallVector<AffineMap> maps(inputs.size() + results, b.getMultiDimIdentityMap(type.getRank()));
   SmallVector<utils::IteratorType> iterators(type.getRank(), utils::IteratorType::parallel);
   auto body = [&](OpBuilder &nested, Location loc, ValueRange all) {
     LocBuilder inner(loc, nested);
@@ -155,7 +178,12 @@ SmallVector<Value> buildUpdate(LocBuilder &b, const AddOptimizerOptions &options
     SmallVector<Value> args(all.take_front(operands.size()));
     if (factors.clip)
       args[1] = at.multiply(args[1], factors.clip);
-    SmallVector<Value> updated = options.optimizer == kAdamW ? updateAdamW(at, options, numbers, args)
+    Value decay;
+    if (projected)
+      decay = at.multiply(factors.maskDecay, at.subtract(args[0], all[operands.size()]));
+    if (decay && options.sparseMode == kSrSte)
+      args[1] = at.add(args[1], std::exchange(decay, Value()));
+    SmallVector<Value> updated = options.optimizer == kAdamW ? updateAdamW(at, options, numbers, args, decay)
                                                              : updateSgd(at, options, factors.rate, weightDecay, args);
     if (keepsZeros)
       updated.front() = at.keepZero(args.front(), updated.front());
@@ -163,7 +191,7 @@ SmallVector<Value> buildUpdate(LocBuilder &b, const AddOptimizerOptions &options
   };
   SmallVector<Type> types(results, type);
   return llvm::to_vector<3>(
-      llvm::map_range(linalg::GenericOp::create(b, types, operands, empty, maps, iterators, body).getResults(),
+      llvm::map_range(linalg::GenericOp::create(b, types, inputs, empty, maps, iterators, body).getResults(),
                       [](OpResult result) -> Value { return result; }));
 }
 

@@ -19,7 +19,7 @@ constexpr llvm::StringLiteral kSgd = "sgd", kMomentum = "momentum", kAdamW = "ad
 
 /// Numbers that a step computes once; those that it does not need are null.
 struct UpdateFactors {
-  mlir::Value rate, clip;                        // f32
+  mlir::Value rate, clip, maskDecay;             // f32
   mlir::Value firstCorrection, secondCorrection; // f64: 1 - beta^t
 };
 
@@ -47,8 +47,12 @@ mlir::Value buildClipFactor(LocBuilder &b, mlir::Value norm, double maxNorm);
 /// - adamw: m ← β1 m + (1 - β1) g; v ← β2 v + (1 - β2) g²; p (1 - η λ) - η (m / c1) / (√(v / c2) + ε) (Loshchilov and Hutter 2019).
 ///
 /// With `keepZeros` an element of such parameters that is 0 stays 0.
+///
+/// Where the model reads `projected` in place of the parameter, with the mask decay κ and d = κ (p - projected), the sparse mode sr-ste has
+/// g + d for g, and ast m + d for m but for the mean that is kept: v ← β2 v + (1 - β2) (m + d)².
 llvm::SmallVector<mlir::Value> buildUpdate(LocBuilder &b, const AddOptimizerOptions &options,
-                                           const UpdateFactors &factors, llvm::ArrayRef<mlir::Value> operands);
+                                           const UpdateFactors &factors, llvm::ArrayRef<mlir::Value> operands,
+                                           mlir::Value projected);
 
 } // namespace hone
 

@@ -2,10 +2,12 @@
 // RUN: not hone-opt %s --hone-add-optimizer=optimizer=adam 2>&1 | FileCheck %s --check-prefix=NAME
 // RUN: not hone-opt %s --hone-add-optimizer=beta2=1 2>&1 | FileCheck %s --check-prefix=BETA
 // RUN: not hone-opt %s --hone-add-optimizer=weight-decay=-1 2>&1 | FileCheck %s --check-prefix=DECAY
+// RUN: not hone-opt %s --hone-add-optimizer=accumulate=0 2>&1 | FileCheck %s --check-prefix=ACCUMULATE
 
 // NAME: error: unsupported optimizer 'adam'; supported: sgd, momentum, adamw
 // BETA: error: expected beta2 to be at least 0 and below 1, but got 1
 // DECAY: error: expected weight-decay to be 0 or more, but got -1
+// ACCUMULATE: error: expected accumulate to be 1 or more, but got 0
 
 // expected-error @below {{cannot add an optimizer: the model has no entry 'gradients'}}
 module {}

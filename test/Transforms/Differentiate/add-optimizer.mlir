@@ -3,6 +3,7 @@
 // RUN: hone-opt %s --hone-add-optimizer="optimizer=momentum" --canonicalize --cse | FileCheck %s --check-prefix=MOMENTUM
 // RUN: hone-opt %s --hone-add-optimizer="optimizer=sgd" --canonicalize --cse | FileCheck %s --check-prefix=SGD
 // RUN: hone-opt %s --hone-add-optimizer="optimizer=sgd keep-zeros evaluate" --canonicalize --cse | FileCheck %s --check-prefix=EVALUATE
+// RUN: hone-opt %s --hone-add-optimizer="optimizer=sgd accumulate=4" --canonicalize --cse | FileCheck %s --check-prefix=ACCUMULATE
 
 // LOG: remark: [Passed] AddedOptimizer | Category:hone-add-optimizer | Remark="adamw updates 2 parameters in each call"
 
@@ -49,6 +50,22 @@
 // EVALUATE: hone.kv_replace
 // EVALUATE-NOT: arith.cmpf
 // EVALUATE: return
+
+// Gradients of other batches are added up before a step, which leaves nothing of them.
+// ACCUMULATE-LABEL: func.func @accumulate(
+// ACCUMULATE-SAME: %[[STATE:.*]]: !hone.kv<@training>, {{.*}} -> (!hone.kv<@training>, tensor<f32> {onnx.name = "loss"})
+// ACCUMULATE-DAG: hone.kv_view %[[STATE]][0]
+// ACCUMULATE-DAG: %[[SUM:.*]] = hone.kv_view %[[STATE]][2]
+// ACCUMULATE: %[[MORE:.*]] = linalg.generic {{.*}} ins(%[[SUM]], %{{.*}} :
+// ACCUMULATE: %[[NEXT:.*]] = hone.kv_replace %[[STATE]][2], %[[MORE]]
+// ACCUMULATE: hone.kv_replace %[[NEXT]][3]
+// ACCUMULATE: hone.state @training {{.*}} #hone.slot<"w.accumulated", tensor<8x16xf32>>, #hone.slot<"gain.accumulated", tensor<8xf32>>]
+// ACCUMULATE-LABEL: func.func @train_step(
+// ACCUMULATE-DAG: %[[QUARTER:.*]] = arith.constant 2.500000e-01 : f32
+// ACCUMULATE-DAG: %[[ZERO:.*]] = arith.constant 0.000000e+00 : f32
+// ACCUMULATE: arith.mulf %{{.*}}, %[[QUARTER]] : f32
+// ACCUMULATE: %[[ZEROS:.*]] = linalg.fill ins(%[[ZERO]] : f32)
+// ACCUMULATE: hone.kv_replace %{{.*}}[2], %[[ZEROS]]
 
 module {
   hone.param @w : tensor<16x8xf32, #hone.stored<f32, transposed>> = dense<1.0> : tensor<8x16xf32>

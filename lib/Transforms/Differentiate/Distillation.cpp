@@ -1,0 +1,157 @@
+// Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The loss of distillation: a teacher computes its logits beside those of the entry, and nothing of it is differentiated.
+
+#include "Distillation.h"
+#include "Models.h"
+#include "Prepare.h"
+
+#include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Dialect/Hone/Lookups.h"
+#include "hone/Dialect/Onnx/OnnxDialect.h"
+#include "hone/Transforms/DecomposedParts.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/ScopeExit.h"
+
+using namespace mlir;
+
+namespace hone {
+
+static constexpr llvm::StringLiteral kCannot = "cannot distill";
+
+//===- The teacher ------------------------------------------------------------------------------------------------===//
+
+static StringRef getInputName(func::FuncOp function, unsigned number) {
+  auto name = function.getArgAttrOfType<StringAttr>(number, onnxir::kNameAttr);
+  return name ? name.getValue() : StringRef();
+}
+
+/// The input of `student` that input `number` of `teacher` is: of the same name, or the first one, the tokens.
+static Value findInput(func::FuncOp student, func::FuncOp teacher, unsigned number) {
+  for (BlockArgument input : student.getArguments())
+    if (getInputName(student, input.getArgNumber()) == getInputName(teacher, number))
+      return input;
+  return number == 0 && student.getNumArguments() > 0 ? Value(student.getArgument(0)) : Value();
+}
+
+static LogicalResult checkInput(func::FuncOp student, func::FuncOp teacher, BlockArgument argument, Value input) {
+  unsigned number = argument.getArgNumber();
+  if (!input || getElementTypeOrSelf(input.getType()) != getElementTypeOrSelf(argument.getType()) ||
+      failed(verifyCompatibleShape(input.getType(), argument.getType())))
+    return student.emitError() << kCannot << ": the teacher reads '" << getInputName(teacher, number) << "' of type "
+                               << argument.getType() << ", which the model does not";
+  if (teacher.getArgAttr(number, kLookupRowsAttrName) ==
+      student.getArgAttr(cast<BlockArgument>(input).getArgNumber(), kLookupRowsAttrName))
+    return success();
+  return student.emitError() << kCannot << ": expected the teacher to have the vocabulary of the model";
+}
+
+/// Whether calls that the student allows stay within the tables of the teacher.
+static bool hasLimits(func::FuncOp student, func::FuncOp teacher) {
+  auto allowed = getPositionLimits(student->getAttr(kPositionLimitsAttrName)),
+       needed = getPositionLimits(teacher->getAttr(kPositionLimitsAttrName));
+  return !needed || llvm::all_of(*needed, [&](const PositionLimit &limit) {
+    return allowed && llvm::any_of(*allowed, [&](const PositionLimit &other) {
+             return other.sizes == limit.sizes && other.most <= limit.most;
+           });
+  });
+}
+
+/// Copies what `teacher` computes to the end of `student`; gives its first result. Its state is empty.
+static FailureOr<Value> inlineTeacher(LocBuilder &b, func::FuncOp student, func::FuncOp teacher) {
+  if (!hasLimits(student, teacher))
+    return student.emitError() << kCannot << ": expected the teacher to know as many positions as the model";
+  IRMapping copies;
+  for (BlockArgument argument : teacher.getArguments()) {
+    Value input = findInput(student, teacher, argument.getArgNumber());
+    if (failed(checkInput(student, teacher, argument, input)))
+      return failure();
+    copies.map(argument, castTo(b, input, argument.getType()));
+  }
+  Block &body = teacher.getBody().front();
+  for (Operation &op : body.without_terminator())
+    b.clone(op, copies);
+  return copies.lookupOrDefault(body.getTerminator()->getOperand(0));
+}
+
+FailureOr<Value> buildTeacherLogits(LocBuilder &b, func::FuncOp student, StringRef name, Value logits) {
+  auto teacher = student->getParentOfType<ModuleOp>().lookupSymbol<func::FuncOp>(name);
+  if (!teacher || teacher.isExternal() || !teacher.getBody().hasOneBlock() || teacher.getNumResults() == 0)
+    return student.emitError() << kCannot << ": the module has no function @" << name << " with results";
+  func::FuncOp copy = teacher.clone();
+  llvm::scope_exit erase([&] { copy.erase(); });
+  if (failed(emptyState(copy)))
+    return failure();
+  FailureOr<Value> found = inlineTeacher(b, student, copy);
+  if (failed(found))
+    return failure();
+  auto type = dyn_cast<RankedTensorType>((*found).getType());
+  if (!type || !type.getElementType().isF32() || failed(verifyCompatibleShape(type, logits.getType())))
+    return student.emitError() << kCannot << ": expected logits of the teacher to be of type " << logits.getType()
+                               << ", but got " << (*found).getType();
+  return castTo(b, *found, logits.getType());
+}
+
+Value buildDistillationLoss(LocBuilder &b, Value crossEntropy, Value logits, Value reference,
+                            const DistillationLoss &loss) {
+  auto scalar = cast<RankedTensorType>(crossEntropy.getType());
+  Value divergence = KlDivergenceOp::create(b, scalar, logits, reference, b.getF32FloatAttr(loss.temperature));
+  double scale = loss.weight * loss.temperature * loss.temperature;
+  return buildMap(b, {}, b.getF32Type(), {{crossEntropy, {}}, {divergence, {}}},
+                  [&](LocBuilder &inner, ValueRange args) -> Value {
+                    Value hard = arith::MulFOp::create(inner, args[0], constantF32(inner, 1 - loss.weight));
+                    Value soft = arith::MulFOp::create(inner, args[1], constantF32(inner, scale));
+                    return arith::AddFOp::create(inner, hard, soft);
+                  });
+}
+
+//===- The adjoint ------------------------------------------------------------------------------------------------===//
+
+namespace {
+/// The difference of the probabilities over the temperature, each a share of the mean.
+struct KlDivergenceModel : DifferentiableOpInterface::ExternalModel<KlDivergenceModel, KlDivergenceOp> {
+  bool hasAdjoint(Operation *op, const Adjoints &adjoints) const {
+    return !adjoints.isWanted(cast<KlDivergenceOp>(op).getReference());
+  }
+
+  LogicalResult buildAdjoint(Operation *op, ImplicitLocOpBuilder &b, Adjoints &adjoints) const {
+    auto divergence = cast<KlDivergenceOp>(op);
+    float factor = 1.0f / divergence.getTemperature().convertToFloat();
+    Value logits = buildScaled(b, divergence.getLogits(), factor),
+          reference = buildScaled(b, divergence.getReference(), factor);
+    Sizes sizes = tensor::getMixedSizes(b, b.getLoc(), logits);
+    Value count = arith::ConstantIndexOp::create(b, 1);
+    for (OpFoldResult size : ArrayRef(sizes).drop_back())
+      count = arith::MulIOp::create(b, count, asIndex(b, size));
+    Value rows = asF32(b, count), scale = constantF32(b, factor);
+    auto step = [&](LocBuilder &inner, ValueRange args) -> Value {
+      Value found = math::ExpOp::create(inner, arith::SubFOp::create(inner, args[0], args[2]));
+      Value known = math::ExpOp::create(inner, arith::SubFOp::create(inner, args[1], args[3]));
+      Value share = arith::DivFOp::create(inner, arith::MulFOp::create(inner, args[4], scale), rows);
+      return arith::MulFOp::create(inner, arith::SubFOp::create(inner, found, known), share);
+    };
+    int64_t rank = sizes.size() - 1;
+    SmallVector<int64_t> row = loopRange(0, rank), all = loopRange(0, rank + 1);
+    adjoints.add(b, divergence.getLogits(),
+                 buildMap(b, sizes, b.getF32Type(),
+                          {{logits, all},
+                           {reference, all},
+                           {buildLogSumExp(b, logits), row},
+                           {buildLogSumExp(b, reference), row},
+                           {adjoints.get(divergence.getResult()), {}}},
+                          step));
+    return success();
+  }
+};
+} // namespace
+
+void registerDistillationAdjoint(DialectRegistry &registry) {
+  registry.addExtension(
+      +[](MLIRContext *context, HoneDialect *) { KlDivergenceOp::attachInterface<KlDivergenceModel>(*context); });
+}
+
+} // namespace hone
