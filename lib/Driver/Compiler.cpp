@@ -57,6 +57,11 @@ static LogicalResult describe(ModuleOp module, io::Manifest &manifest) {
 static void addGradients(const GradientOptions &options, OpPassManager &pm) {
   DifferentiateOptions differentiate;
   differentiate.loss = options.loss;
+  if (options.distillation) {
+    differentiate.teacher = options.distillation->teacher;
+    differentiate.distillWeight = options.distillation->weight;
+    differentiate.temperature = options.distillation->temperature;
+  }
   if (options.of != "parameters")
     for (StringRef name : llvm::split(options.of, ','))
       differentiate.of.push_back(name.str());

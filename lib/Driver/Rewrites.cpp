@@ -72,17 +72,27 @@ static LogicalResult addStructuredPruning(const CompressionOptions &options, OpP
   return success();
 }
 
+std::optional<compress::NmPattern> getNmPattern(StringRef text) {
+  compress::NmPattern pattern;
+  auto [kept, width] = text.split(':');
+  if (kept.getAsInteger(10, pattern.kept) || width.getAsInteger(10, pattern.width))
+    return std::nullopt;
+  return pattern;
+}
+
 LogicalResult addPruning(const CompressionOptions &options, OpPassManager &pm, Location loc) {
   if (!options.pruning.isAsked())
     return success();
   if (options.pruning.isStructured())
     return addStructuredPruning(options, pm, loc);
   PruneNmOptions prune = options.pruning.nm;
-  auto [kept, width] = StringRef(options.pruning.pattern).split(':');
-  if (kept.getAsInteger(10, prune.n) || width.getAsInteger(10, prune.m))
+  std::optional<compress::NmPattern> pattern = getNmPattern(options.pruning.pattern);
+  if (!pattern)
     return emitError(loc) << "unsupported pattern '" << options.pruning.pattern
                           << "' to prune to; supported: N:M, the N of every M inputs that are kept, such as 2:4, and "
                              "structured";
+  prune.n = pattern->kept;
+  prune.m = pattern->width;
   prune.method = getMethod(options, options.pruning.method, "sparsegpt", "magnitude");
   prune.statistics = options.statistics;
   pm.addPass(createPruneNm(prune));

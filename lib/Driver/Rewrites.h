@@ -7,11 +7,15 @@
 #define HONE_LIB_DRIVER_REWRITES_H
 
 #include "Compiler.h"
+#include "hone/Compress/Pruning.h"
 
 namespace hone {
 
 /// `25%` or `0.25` as 0.25; nothing for what is no number.
 std::optional<double> getShare(llvm::StringRef text);
+
+/// `2:4` as a pattern of two of four; nothing for what is not two numbers.
+std::optional<compress::NmPattern> getNmPattern(llvm::StringRef text);
 
 /// Adds the pass that prunes as the options say, if they do. Fails as addRewrites does.
 llvm::LogicalResult addPruning(const CompressionOptions &options, mlir::OpPassManager &pm, mlir::Location loc);

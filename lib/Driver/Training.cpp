@@ -3,7 +3,11 @@
 
 #include "Training.h"
 
-#include "CompileReport.h"
+#include "CompressionRecord.h"
+#include "ModelSymbols.h"
+#include "RewriteOnnx.h"
+#include "hone/Dialect/Hone/HoneParams.h"
+#include "hone/Dialect/Onnx/OnnxDescription.h"
 #include "hone/Export/Export.h"
 #include "hone/cli/main.h"
 
@@ -30,6 +34,14 @@ static OptionRow::Check belowOne(const std::optional<double> &field, StringRef n
   };
 }
 
+/// What of the loss is the divergence from a teacher, and at which temperature (Huang et al. 2024, for GPT-2).
+static constexpr double kDistillWeight = 0.67, kTemperature = 2;
+/// What masked decay adds of an element to its gradient (Hu et al. 2024, for GPT-2), and the part of the steps in which ast's grows.
+static constexpr double kMaskDecayOfGpt2 = 6e-5;
+static constexpr int64_t kRampParts = 4;
+/// What a teacher is called in the module of its student.
+static constexpr llvm::StringLiteral kTeacher = "teacher";
+
 /// A number with all digits that tell it from others.
 static std::string describe(double number) {
   char text[32];
@@ -49,6 +61,7 @@ void TrainingOptions::declareData(OptionSet &set, StringRef validHelp) {
 void TrainingOptions::declareWindows(OptionSet &set) {
   set.add("context", context, "N", "Tokens a window; windows do not overlap (default: 512)").upTo();
   set.add("batch", batch, "N", "Windows a step (default: 8)").upTo();
+  set.add("accumulate", accumulate, "N", "Batches whose gradients a step takes the mean of (default: 1)").upTo();
   set.add("seed", seed, "N", "Number that the order of windows follows from (default: 0)").upTo();
   set.add("threads", threads, "N", "Threads (default: one for each processor)").upTo(cli::kMostThreads);
 }
@@ -80,10 +93,30 @@ void TrainingOptions::declareOptimizer(OptionSet &set) {
       .check(notNegative(epsilon, "epsilon"));
 }
 
+void TrainingOptions::declareDistillation(OptionSet &set, StringRef values, StringRef help) {
+  auto isDistilled = [this] { return !teacher.empty(); };
+  set.add("teacher", teacher, values, help);
+  set.add("distill-weight", distillWeight, "X",
+          "With --teacher, the share of its part in the loss, from 0 to 1 (default: 0.67)")
+      .needs("--teacher", isDistilled)
+      .check([this]() -> std::string {
+        if (!distillWeight || (*distillWeight >= 0 && *distillWeight <= 1))
+          return "";
+        return llvm::formatv("expected --distill-weight to be 0 to 1, but got {0}", *distillWeight);
+      });
+  set.add("temperature", temperature, "T", "With --teacher, what logits are divided by for that part (default: 2)")
+      .needs("--teacher", isDistilled)
+      .check([this]() -> std::string {
+        if (!temperature || (*temperature > 0 && std::isfinite(*temperature)))
+          return "";
+        return llvm::formatv("expected --temperature to be above 0, but got {0}", *temperature);
+      });
+}
+
 std::vector<std::string> TrainingOptions::listFiles() const {
   std::vector<std::string> files = data;
   files.insert(files.end(), valid.begin(), valid.end());
-  files.push_back(tokenizer);
+  files.insert(files.end(), {tokenizer, teacher});
   return files;
 }
 
@@ -93,6 +126,11 @@ AddOptimizerOptions TrainingOptions::getOptimizer() const {
   options.weightDecay = weightDecay.value_or(options.weightDecay);
   options.maxNorm = clipNorm.value_or(1);
   options.keepZeros = keepZeros;
+  options.sparseMode = sparseMode;
+  options.sparse = llvm::to_vector(sparse);
+  options.n = kept;
+  options.m = width;
+  options.accumulate = accumulate;
   options.evaluate = !valid.empty();
   options.momentum = momentum.value_or(options.momentum);
   options.beta1 = beta1.value_or(options.beta1);
@@ -105,13 +143,36 @@ cli::TuningOptions TrainingOptions::getTuning(int64_t steps) const {
   cli::TuningOptions options;
   options.steps = steps;
   options.batch = batch;
+  options.accumulate = accumulate;
   options.learningRate = learningRate.value_or(1e-4);
   options.warmup = warmup.value_or(0);
   options.schedule = schedule == "constant" ? cli::RateSchedule::Constant : cli::RateSchedule::Cosine;
   options.seed = static_cast<uint64_t>(seed.value_or(0));
   options.threads = static_cast<int>(threads.value_or(0));
   options.validEvery = steps;
+  options.projects = !sparseMode.empty();
+  if (decaysMasked())
+    options.maskDecay = maskDecay.value_or(kMaskDecayOfGpt2);
+  if (sparseMode == "ast")
+    options.maskDecayRamp = maskDecayRamp.value_or(steps / kRampParts);
   return options;
+}
+
+/// What is not said of trainings that do without.
+static std::string describeMethods(const TrainingOptions &options, const cli::TuningOptions &run) {
+  std::string text;
+  if (options.accumulate > 1)
+    text += llvm::formatv(", accumulate {0}", options.accumulate);
+  if (!options.sparseMode.empty())
+    text += llvm::formatv(", {0} {1}:{2} of {3} weights", options.sparseMode, options.kept, options.width,
+                          options.sparse.size());
+  if (run.maskDecay)
+    text += llvm::formatv(", mask decay {0} after {1} steps", describe(*run.maskDecay), run.maskDecayRamp);
+  if (!options.teacher.empty())
+    text +=
+        llvm::formatv(", distill weight {0}, temperature {1}", describe(options.distillWeight.value_or(kDistillWeight)),
+                      describe(options.temperature.value_or(kTemperature)));
+  return text;
 }
 
 std::string TrainingOptions::describeRun(StringRef model, const cli::TuningData &tokens, int64_t steps,
@@ -120,10 +181,10 @@ std::string TrainingOptions::describeRun(StringRef model, const cli::TuningData 
   cli::TuningOptions run = getTuning(steps);
   return llvm::formatv(
       "model {0}, data {1:x-8}, context {2}, batch {3}, steps {4}, seed {5}, learning rate {6}, warmup {7}, {8}, "
-      "{9}, weight decay {10}, clip norm {11}, momentum {12}, beta1 {13}, beta2 {14}, epsilon {15}{16}{17}",
+      "{9}, weight decay {10}, clip norm {11}, momentum {12}, beta1 {13}, beta2 {14}, epsilon {15}{16}{17}{18}",
       model, tokens.sum(), context, batch, steps, run.seed, describe(run.learningRate), run.warmup, schedule, optimizer,
       describe(chosen.weightDecay), describe(chosen.maxNorm), describe(chosen.momentum), describe(chosen.beta1),
-      describe(chosen.beta2), describe(chosen.epsilon), keepZeros ? ", keep zeros" : "",
+      describe(chosen.beta2), describe(chosen.epsilon), keepZeros ? ", keep zeros" : "", describeMethods(*this, run),
       target.isCuda() ? ", target cuda, chip " + target.chip : "");
 }
 
@@ -144,19 +205,49 @@ std::vector<ParamOp> listTrained(ModuleOp module) {
   return trained;
 }
 
+/// Adds the teacher to the module of its student; gives its fingerprint.
+static FailureOr<std::string> addTeacher(ModuleOp student, const std::string &file, const ReadOptions &reading) {
+  OwningOpRef<ModuleOp> teacher = readModel(file, student.getContext(), reading);
+  if (!teacher || failed(runPhases(*teacher, "raise")))
+    return failure();
+  onnxir::dropDescriptions(*teacher);
+  FailureOr<std::string> fingerprint = getFingerprint(*teacher);
+  StringRef entry = teacher->lookupSymbol("forward") ? "forward" : "main";
+  if (failed(fingerprint))
+    return failure();
+  if (!teacher->lookupSymbol(entry))
+    return teacher->emitError() << "expected the teacher to have an entry";
+  if (student.lookupSymbol(kTeacher))
+    return student.emitError() << "expected a model without a symbol @" << kTeacher << " for --teacher";
+  keepFunction(*teacher, entry);
+  moveSymbols(student, *teacher, kTeacher, {{entry, kTeacher}}, /*sharesParameters=*/false);
+  return fingerprint;
+}
+
 FailureOr<TrainingStep> compileTrainingStep(CompileOptions compile, const TrainingOptions &options,
                                             const io::TemporaryPath &folder, MLIRContext *context) {
   TrainingStep step;
   step.artefact = folder.path() + "/step.hone";
   compile.outputs.path = step.artefact;
-  compile.gradients = {"parameters", "cross-entropy", options.getOptimizer()};
-  compile.rewrite = [&step, more = std::move(compile.rewrite)](ModuleOp module) -> LogicalResult {
+  compile.gradients.of = "parameters";
+  compile.gradients.loss = "cross-entropy";
+  compile.gradients.optimizer = options.getOptimizer();
+  if (!options.teacher.empty())
+    compile.gradients.distillation = {kTeacher.str(), options.distillWeight.value_or(kDistillWeight),
+                                      options.temperature.value_or(kTemperature)};
+  compile.rewrite = [&, more = std::move(compile.rewrite)](ModuleOp module) -> LogicalResult {
     FailureOr<std::string> fingerprint = keepDifferentiated(module);
     if (failed(fingerprint))
       return failure();
     step.fingerprint = std::move(*fingerprint);
     for (ParamOp param : listTrained(module))
       step.parameters += param.getTensorType().getNumElements();
+    if (!options.teacher.empty()) {
+      FailureOr<std::string> teacher = addTeacher(module, options.teacher, compile.reading);
+      if (failed(teacher))
+        return failure();
+      step.fingerprint += " of teacher " + *teacher;
+    }
     return more ? more(module) : success();
   };
   if (failed(hone::compile(compile, context)))
@@ -164,14 +255,19 @@ FailureOr<TrainingStep> compileTrainingStep(CompileOptions compile, const Traini
   return step;
 }
 
-LogicalResult pruneModel(const CompileOptions &compile, ModuleOp module, const std::string &path) {
+FailureOr<std::vector<std::string>> pruneModel(const CompileOptions &compile, ModuleOp module,
+                                               const std::string &path) {
+  CompressionRecorder recorder(/*measures=*/false);
   CompileOptions pruned = compile;
   pruned.outputs.path = path;
-  ReportOptions noReport;
-  noReport.summary = false;
-  if (failed(rewriteWithReport(pruned, noReport, module)))
+  pruned.recorder = &recorder;
+  if (failed(rewriteOnnx(pruned, module)) || failed(exportOnnx(module, path, [](int64_t, int64_t, StringRef) {})))
     return failure();
-  return exportOnnx(module, path, [](int64_t, int64_t, StringRef) {});
+  std::vector<std::string> names;
+  for (const WeightRecord &weight : recorder.record.weights)
+    if (weight.isChanged())
+      names.push_back(weight.name);
+  return names;
 }
 
 absl::StatusOr<cli::TuningResult> measureTraining(const TrainingStep &step, const TrainingOptions &options,

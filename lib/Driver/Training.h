@@ -16,24 +16,35 @@ namespace hone {
 struct TrainingOptions {
   std::vector<std::string> data, valid; // files of tokens or text
   std::string tokenizer;
-  int64_t context = 512, batch = 8;
+  int64_t context = 512, batch = 8, accumulate = 1;
   std::string optimizer = "adamw", schedule = "cosine";
   std::optional<double> learningRate, weightDecay, clipNorm, momentum, beta1, beta2, epsilon;
   std::optional<int64_t> warmup, threads, seed;
   bool keepZeros = false;
+  std::string sparseMode;          // empty, or of a pattern that may change: sr-ste, ast or s-ste
+  std::vector<std::string> sparse; // with a sparse mode, the weights of a pattern, and that
+  int64_t kept = 2, width = 4;
+  std::optional<double> maskDecay;
+  std::optional<int64_t> maskDecayRamp;
+  std::string teacher; // the file of a model to distill from, or empty
+  std::optional<double> distillWeight, temperature;
 
   void declareData(OptionSet &set, llvm::StringRef validHelp);
   void declareWindows(OptionSet &set);
   void declareOptimizer(OptionSet &set);
+  void declareDistillation(OptionSet &set, llvm::StringRef values, llvm::StringRef help);
 
   /// The files that are read.
   std::vector<std::string> listFiles() const;
-  int64_t tokensPerStep() const { return context * batch; }
+  int64_t tokensPerStep() const { return context * batch * accumulate; }
+
+  /// Whether elements that are not kept decay towards 0.
+  bool decaysMasked() const { return sparseMode == "sr-ste" || sparseMode == "ast"; }
 
   /// Of so many steps, with nothing written beside.
   cli::TuningOptions getTuning(int64_t steps) const;
   AddOptimizerOptions getOptimizer() const;
-  /// All that the bits of a training follow from, but for threads and the processor: `model` is a fingerprint.
+  /// All that the bits of a training follow from, but for threads and the processor: `model` is a fingerprint, that of the teacher too.
   std::string describeRun(llvm::StringRef model, const cli::TuningData &tokens, int64_t steps,
                           const TargetOptions &target) const;
 };
@@ -47,7 +58,7 @@ struct TrainingData {
   const cli::TuningData *getValid() const { return valid ? &*valid : nullptr; }
 };
 
-/// An artefact with the entry @train_step, and the model that it is of.
+/// An artefact with the entry @train_step, and the model that it is of, with its teacher.
 struct TrainingStep {
   std::string artefact, fingerprint;
   int64_t parameters = 0; // elements of listTrained()
@@ -56,13 +67,14 @@ struct TrainingStep {
 /// The floats that the functions of `module` read.
 std::vector<ParamOp> listTrained(mlir::ModuleOp module);
 
-/// Compiles the model of `compile`, with its rewrites, into `folder`. `compile.rewrite` sees what becomes the step.
+/// Compiles the model of `compile`, with its rewrites, and the teacher of `options` into `folder`. `compile.rewrite` sees what becomes the step.
 llvm::FailureOr<TrainingStep> compileTrainingStep(CompileOptions compile, const TrainingOptions &options,
                                                   const io::TemporaryPath &folder, mlir::MLIRContext *context);
 
 /// Writes `module`, the model of `compile`, as its options prune it to `path`. Statistics are those of the model as `hone calibrate` knows it,
-/// which the step of a training is not: it has the weights of the file.
-llvm::LogicalResult pruneModel(const CompileOptions &compile, mlir::ModuleOp module, const std::string &path);
+/// which the step of a training is not: it has the weights of the file. Gives the names of the weights that were pruned.
+llvm::FailureOr<std::vector<std::string>> pruneModel(const CompileOptions &compile, mlir::ModuleOp module,
+                                                     const std::string &path);
 
 /// Takes so many steps, or none, for the losses alone: what they make of the model is left.
 absl::StatusOr<cli::TuningResult> measureTraining(const TrainingStep &step, const TrainingOptions &options,

@@ -116,11 +116,30 @@ double learningRateAt(const TuningOptions &options, int64_t step) {
   return options.learningRate * (1 + std::cos(std::numbers::pi * part)) / 2;
 }
 
+double maskDecayAt(const TuningOptions &options, int64_t step) {
+  if (step >= options.maskDecayRamp)
+    return *options.maskDecay;
+  return *options.maskDecay * static_cast<double>(step) / static_cast<double>(options.maskDecayRamp);
+}
+
 //===- Steps ------------------------------------------------------------------------------------------------------===//
 
 namespace {
 
-constexpr std::string_view kStep = "train_step", kEvaluate = "evaluate", kRate = "learning_rate";
+constexpr std::string_view kStep = "train_step", kEvaluate = "evaluate", kAccumulate = "accumulate",
+                           kProject = "project", kRate = "learning_rate", kMaskDecay = "mask_decay";
+
+/// The numbers that a step takes, in the order of numbersAt.
+std::vector<std::string_view> listNumbers(const TuningOptions &options) {
+  return options.maskDecay ? std::vector{kRate, kMaskDecay} : std::vector{kRate};
+}
+
+std::vector<float> numbersAt(const TuningOptions &options, int64_t step) {
+  std::vector numbers = {static_cast<float>(learningRateAt(options, step))};
+  if (options.maskDecay)
+    numbers.push_back(static_cast<float>(maskDecayAt(options, step)));
+  return numbers;
+}
 
 struct CloseFile {
   void operator()(std::FILE *file) const { std::fclose(file); }
@@ -189,7 +208,7 @@ absl::Status checkParameters(rt::State &state, int64_t step) {
 class Validation {
 public:
   /// Fails where the data are less than a batch, or have tokens outside the vocabulary.
-  static absl::StatusOr<Validation> create(rt::Session &session, const TuningData &data, int64_t batch);
+  static absl::StatusOr<Validation> create(rt::Session &session, const TuningData &data, const TuningOptions &options);
 
   /// The mean over whole batches, of parameters as they are, in nats a token.
   absl::StatusOr<double> measure();
@@ -204,11 +223,13 @@ private:
   WindowBatch batch;
 };
 
-absl::StatusOr<Validation> Validation::create(rt::Session &session, const TuningData &data, int64_t batch) {
+absl::StatusOr<Validation> Validation::create(rt::Session &session, const TuningData &data,
+                                              const TuningOptions &options) {
+  int64_t batch = options.batch;
   if (data.countWindows() < batch)
     return invalid(data.files.front().name, ": expected at least ", batch, " windows of ", data.context,
                    " tokens to measure the loss on, a batch, but got ", data.countWindows());
-  HONE_ASSIGN_OR_RETURN(WindowBatch windows, WindowBatch::create(session.entry(), data, batch, std::array{kRate}));
+  HONE_ASSIGN_OR_RETURN(WindowBatch windows, WindowBatch::create(session.entry(), data, batch, listNumbers(options)));
   return Validation(session, data, batch, std::move(windows));
 }
 
@@ -239,6 +260,7 @@ private:
   };
 
   absl::StatusOr<int64_t> resume();
+  void fill();
   absl::StatusOr<Measured> step(int64_t number);
   absl::Status keep(int64_t done);
   absl::StatusOr<std::optional<double>> validate(int64_t done);
@@ -251,12 +273,23 @@ private:
   std::optional<Validation> validation;
 };
 
-absl::StatusOr<Tuning::Measured> Tuning::step(int64_t number) {
+/// Makes the next windows the batch.
+void Tuning::fill() {
   for (int64_t row = 0; row < options.batch; ++row)
     batch.set(row, data.windowOf(order.next()));
-  std::array rate = {static_cast<float>(learningRateAt(options, number))};
-  HONE_ASSIGN_OR_RETURN(std::vector<io::Array> outputs, session.forward(batch.inputs(rate)));
-  Measured measured = {outputs[0].as<float>()[0], outputs[1].as<float>()[0]};
+}
+
+absl::StatusOr<Tuning::Measured> Tuning::step(int64_t number) {
+  double sum = 0; // of the losses of batches
+  for (int64_t before = 1; before < options.accumulate; ++before) {
+    fill();
+    HONE_ASSIGN_OR_RETURN(std::vector<io::Array> outputs, session.call(kAccumulate, batch.inputs({})));
+    sum += outputs[0].as<float>()[0];
+  }
+  fill();
+  HONE_ASSIGN_OR_RETURN(std::vector<io::Array> outputs, session.forward(batch.inputs(numbersAt(options, number))));
+  Measured measured = {(sum + outputs[0].as<float>()[0]) / static_cast<double>(options.accumulate),
+                       outputs[1].as<float>()[0]};
   if (!std::isfinite(measured.loss))
     return invalid("step ", number + 1, ": the loss is ", measured.loss, "; a smaller --learning-rate may help");
   if (!std::isfinite(measured.norm))
@@ -270,7 +303,7 @@ absl::StatusOr<int64_t> Tuning::resume() {
   if (options.checkpoint.empty())
     return 0;
   HONE_ASSIGN_OR_RETURN(int64_t done, readCheckpoint(options.checkpoint, options.run, session.state()));
-  for (int64_t i = 0; i < done * options.batch; ++i)
+  for (int64_t i = 0; i < done * options.batch * options.accumulate; ++i)
     order.next();
   return done;
 }
@@ -308,7 +341,7 @@ absl::StatusOr<TuningResult> Tuning::run() {
     HONE_ASSIGN_OR_RETURN(Measured measured, step(number));
     seconds += rt::secondsSince(begin);
     HONE_RETURN_IF_ERROR(keep(number + 1));
-    double tokensDone = static_cast<double>((number + 1 - done) * options.batch * data.context);
+    double tokensDone = static_cast<double>((number + 1 - done) * options.batch * options.accumulate * data.context);
     result.tokensPerSecond = tokensDone / seconds;
     result.lastLoss = measured.loss;
     if (number == done)
@@ -333,13 +366,16 @@ absl::StatusOr<TuningResult> runTuning(const std::string &artefact, const Tuning
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Session> session, rt::Session::create(module, kStep));
   session->setThreads(options.threads);
   HONE_ASSIGN_OR_RETURN(WindowBatch batch,
-                        WindowBatch::create(session->entry(), data, options.batch, std::array{kRate}));
+                        WindowBatch::create(session->entry(), data, options.batch, listNumbers(options)));
   std::optional<Validation> validation;
   if (valid) {
-    HONE_ASSIGN_OR_RETURN(validation, Validation::create(*session, *valid, options.batch));
+    HONE_ASSIGN_OR_RETURN(validation, Validation::create(*session, *valid, options));
   }
   HONE_ASSIGN_OR_RETURN(TuningResult result,
                         Tuning(*session, data, options, std::move(batch), std::move(validation)).run());
+  if (options.projects) {
+    HONE_RETURN_IF_ERROR(session->call(kProject, {}).status());
+  }
   for (const rt::Slot &slot : session->state().slots()) {
     if (slot.description().beginning.empty())
       continue;

@@ -87,6 +87,8 @@ def all_cases():
         chip = CHIPS[number % len(CHIPS)]
         yield f"{name}/{chip}", functools.partial(tuning.check_optimizer, make, 2 * (number % 2), number % 3 != 0, number, device_of(chip))
     yield "checkpoints", functools.partial(tuning.check_checkpoints, MODEL, device_of("sm_90"))
+    yield "accumulation", functools.partial(tuning.check_accumulation, device_of("sm_80"))
+    yield "distillation", functools.partial(tuning.check_distillation, device_of("sm_90"))
     yield "validation", functools.partial(tuning.check_validation, device_of("sm_80"))
     yield "model", functools.partial(tuning.check_language_model, MODEL, 1e-3, device_of("sm_90"))
     for chip in CHIPS:

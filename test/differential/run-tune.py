@@ -19,6 +19,8 @@ def all_cases():
         yield name, functools.partial(tuning.check_optimizer, make, 2 * (number % 2), number % 3 != 0, number, tuning.CPU)
     example = suite.ROOT / "examples" / "python-lm" / "model.onnx"
     yield "checkpoints", functools.partial(tuning.check_checkpoints, example, tuning.CPU)
+    yield "accumulation", functools.partial(tuning.check_accumulation, tuning.CPU)
+    yield "distillation", functools.partial(tuning.check_distillation, tuning.CPU)
     yield "validation", functools.partial(tuning.check_validation, tuning.CPU)
     for name in ("examples/python-lm", "test/models/phi3.optimum"):
         yield f"model/{name}", functools.partial(tuning.check_language_model, suite.ROOT / name / "model.onnx", 1e-3, tuning.CPU)

@@ -129,6 +129,17 @@ class Optimizer:
             flags += [f"--beta1={self.betas[0]}", f"--beta2={self.betas[1]}", f"--epsilon={self.epsilon}"]
         return flags
 
+    def first(self):
+        """The weights that the first step has."""
+        return pruned_weights() if self.keeps_zeros else weights()
+
+    def read(self, values):
+        """What the model computes with."""
+        return values
+
+    def check_tuned(self, first, read):
+        pass
+
     def update(self, values, gradients, rate):
         """New values; gives the norm of the gradients as well."""
         self.steps += 1
@@ -152,6 +163,73 @@ class Optimizer:
         self.moments[name] = first, second
         corrected = first / (1 - self.betas[0] ** self.steps), second / (1 - self.betas[1] ** self.steps)
         return value * (1 - rate * decay) - rate * corrected[0] / (np.sqrt(corrected[1]) + self.epsilon)
+
+
+class SparseOptimizer(Optimizer):
+    """Of the matrix that --prune=2:4 prunes, the model reads a projection, whose gradient is that of the matrix too. It lies input after
+    input, so groups are four rows."""
+    PRUNED = "up"
+
+    def __init__(self, mode, mask_decay=None, ramp=0, start="dense", **others):
+        super().__init__(others.pop("kind", "adamw"), **others)
+        self.mode, self.mask_decay, self.ramp, self.start = mode, mask_decay, ramp, start
+        dense = weights()[self.PRUNED].astype(np.float64)
+        shrunk = shrink(dense if start == "dense" else keep_largest(dense))
+        self.scale = (dense * shrunk).sum() / (shrunk ** 2).sum() # that of the first step
+
+    def flags(self):
+        flags = [*super().flags(), "--prune=2:4", f"--sparse-mode={self.mode}", f"--sparse-start={self.start}"]
+        if self.mask_decay is not None:
+            flags.append(f"--mask-decay={self.mask_decay}")
+        return [*flags, f"--mask-decay-ramp={self.ramp}"] if self.ramp else flags
+
+    def first(self):
+        is_pruned = self.start == "pruned"
+        return {name: keep_largest(value) if is_pruned and name == self.PRUNED else value for name, value in weights().items()}
+
+    def read(self, values):
+        return {name: self.project(value) if name == self.PRUNED else value for name, value in values.items()}
+
+    def project(self, value):
+        return self.scale * shrink(value) if self.mode == "s-ste" else keep_largest(value)
+
+    def check_tuned(self, first, read):
+        """The pattern is exact, and that of a dense weight has changed."""
+        kept = read[self.PRUNED] != 0
+        if np.any(kept.reshape(-1, 4, kept.shape[1]).sum(1) > 2):
+            raise suite.Failure("more than two of four are kept")
+        if self.start == "dense" and np.array_equal(kept, keep_largest(first[self.PRUNED]) != 0):
+            raise suite.Failure("the pattern has not changed, and nothing is tested")
+
+    def update_one(self, name, value, gradient, rate):
+        if name != self.PRUNED or self.mask_decay is None:
+            return super().update_one(name, value, gradient, rate)
+        step = self.steps - 1
+        decay = self.mask_decay * (min(1, step / self.ramp) if self.ramp else 1) * (value - keep_largest(value))
+        if self.mode == "sr-ste":
+            return super().update_one(name, value, gradient + decay, rate)
+        first, second = self.moments.get(name, (0.0, 0.0))
+        first = self.betas[0] * first + (1 - self.betas[0]) * gradient
+        second = self.betas[1] * second + (1 - self.betas[1]) * (first + decay) ** 2
+        self.moments[name] = first, second
+        root = np.sqrt(second / (1 - self.betas[1] ** self.steps)) + self.epsilon
+        return value * (1 - rate * self.decay) - rate * (first + decay) / (1 - self.betas[0] ** self.steps) / root
+
+
+def keep_largest(value):
+    """Two of each four rows, by magnitude."""
+    groups = value.reshape(-1, 4, value.shape[1])
+    order = np.argsort(-np.abs(groups), axis=1, kind="stable")
+    kept = np.zeros(groups.shape, bool)
+    np.put_along_axis(kept, order[:, :2], True, axis=1)
+    return np.where(kept, groups, 0).reshape(value.shape)
+
+
+def shrink(value):
+    """Less the third magnitude of each four rows."""
+    groups = value.reshape(-1, 4, value.shape[1])
+    third = np.sort(np.abs(groups), axis=1)[:, 1:2]
+    return (np.sign(groups) * np.maximum(np.abs(groups) - third, 0)).reshape(value.shape)
 
 
 class OnnxOptimizer(Optimizer):
@@ -187,11 +265,11 @@ def rate_at(step, warmup, cosine):
 def check_optimizer(make, warmup, cosine, seed, device, tools):
     optimizer = make()
     tokens = np.random.default_rng(7).integers(0, VOCABULARY, TOKENS).astype(np.int32)
-    first = pruned_weights() if optimizer.keeps_zeros else weights()
+    first = optimizer.first()
     values = {name: array.astype(np.float64) for name, array in first.items()}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        onnx.save(make_model(first, as_inputs=False), folder / "model.onnx")
+        onnx.save(make_model(pruned_weights() if optimizer.keeps_zeros else weights(), as_inputs=False), folder / "model.onnx")
         onnx.save(make_model(first, as_inputs=True), folder / "gradients.onnx")
         suite.run_tool([tools / "hone", "compile", folder / "gradients.onnx", "-o", folder / "gradients.hone",
                         f"--gradients={','.join(values)}", "--loss=cross-entropy"])
@@ -199,7 +277,7 @@ def check_optimizer(make, warmup, cosine, seed, device, tools):
         tuned, log = tune(device, tools, folder, folder / "model.onnx", tokens, f"--learning-rate={RATE}", *schedule,
                           *([f"--seed={seed}"] if seed else []), *optimizer.flags())
         for step, (ids, targets), line in zip(range(STEPS), batches(tokens, seed), log, strict=False):
-            rounded = {name: value.astype(np.float32) for name, value in values.items()}
+            rounded = {name: value.astype(np.float32) for name, value in optimizer.read(values).items()}
             inputs = {"ids": ids.astype(np.int64), "targets": targets.astype(np.int64), **rounded}
             outputs = gradient_models.run_gradients(tools, folder, inputs)
             rate = rate_at(step, warmup, cosine)
@@ -210,7 +288,8 @@ def check_optimizer(make, warmup, cosine, seed, device, tools):
             check_line(line, step, expected, device)
         if len(log) != STEPS:
             raise suite.Failure(f"the log has {len(log)} steps, not {STEPS}")
-        check_weights(tuned, values, device)
+        check_weights(tuned, optimizer.read(values), device)
+        optimizer.check_tuned(first, optimizer.read(values))
 
 
 def check_line(line, step, expected, device):
@@ -254,6 +333,72 @@ def check_language_model(path, rate, device, tools):
             raise suite.Failure(f"the tuned model has the loss {loss}, and the step after it {more[-1]['loss']}")
         if [node.op_type for node in longer.graph.node] != [node.op_type for node in onnx.load(path).graph.node]:
             raise suite.Failure("the tuned model has other nodes")
+
+
+def check_accumulation(device, tools):
+    """Batches of one window, three a step, are one batch of three; a run that goes on from a checkpoint sees the windows that are left."""
+    tokens = np.random.default_rng(7).integers(0, VOCABULARY, TOKENS).astype(np.int32)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        model = folder / "model.onnx"
+        onnx.save(make_model(weights(), as_inputs=False), model)
+        flags = [f"--learning-rate={RATE}", "--optimizer=momentum", "--weight-decay=0.2"]
+        whole, expected = tune(device, tools, folder, model, tokens, *flags)
+        parts = [*flags, f"--accumulate={BATCH}", "--checkpoint", folder / "state.safetensors", "--checkpoint-every=3"]
+        for _ in range(2):
+            tuned, log = tune(device, tools, folder, model, tokens, *parts, batch=1)
+            for step, (line, other) in enumerate(zip(log, expected, strict=True)):
+                check_line(line, step, {key: other[key] for key in ("loss", "gradient_norm", "learning_rate")}, device)
+            check_weights(tuned, {tensor.name: numpy_helper.to_array(tensor) for tensor in whole.graph.initializer}, device)
+
+
+def logits_of(model, ids):
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return session.run(["logits"], {"ids": ids})[0].astype(np.float64)
+
+
+def softmax(logits):
+    most = np.exp(logits - logits.max(-1, keepdims=True))
+    return most / most.sum(-1, keepdims=True)
+
+
+def check_distillation(device, tools):
+    """The loss has the divergence from the teacher, at its temperature; steps of sgd follow the gradient of that. A pruned model with the
+    dense one as its teacher has the loss of cross-entropy on validation data."""
+    weight, temperature = 0.4, 3.0
+    tokens = np.random.default_rng(7).integers(0, VOCABULARY, TOKENS).astype(np.int32)
+    student, teacher = pruned_weights(), {name: value + np.float32(0.1) for name, value in weights().items()}
+    ids, targets = (rows.astype(np.int64) for rows in next(batches(tokens, 0)))
+
+    def loss(values):
+        model = make_model(values, as_inputs=False)
+        p, q = (softmax(logits_of(each, ids) / temperature) for each in (make_model(teacher, as_inputs=False), model))
+        divergence = (p * (np.log(p) - np.log(q))).sum(-1).mean()
+        return (1 - weight) * loss_of(model, ids, targets) + weight * temperature ** 2 * divergence
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        onnx.save(make_model(student, as_inputs=False), folder / "model.onnx")
+        onnx.save(make_model(teacher, as_inputs=False), folder / "teacher.onnx")
+        np.save(folder / "valid.npy", tokens)
+        flags = ["--optimizer=sgd", "--clip-norm=0", "--schedule=constant", f"--distill-weight={weight}", f"--temperature={temperature}"]
+        tuned, log = tune(device, tools, folder, folder / "model.onnx", tokens, *flags, f"--learning-rate={RATE}", "--teacher",
+                          folder / "teacher.onnx", steps=1)
+        check_line(log[0], 0, {"loss": loss(student)}, device)
+        found = {tensor.name: numpy_helper.to_array(tensor) for tensor in tuned.graph.initializer}
+        moves = {name: (found[name] - value) / -RATE for name, value in student.items()}
+        # Along its own gradient the loss grows by the square of the norm, to second order in the step.
+        further, back = ({name: (value + sign * 1e-3 * moves[name]).astype(np.float32) for name, value in student.items()} for sign in (1, -1))
+        slope, square = (loss(further) - loss(back)) / 2e-3, sum((move.astype(np.float64) ** 2).sum() for move in moves.values())
+        if not abs(slope - square) <= 1e-3 * square:
+            raise suite.Failure(f"the loss grows by {slope} along the gradient, whose square is {square}")
+        command = tune_command(device, tools, folder, folder / "model.onnx", *flags, "--teacher=dense", "--prune=1:4", "--valid",
+                               folder / "valid.npy", steps=1, context=CONTEXT, batch=BATCH)
+        said = suite.run_tool(command)
+        rows = np.stack([tokens[CONTEXT * i:CONTEXT * i + CONTEXT + 1] for i in range(12)]).astype(np.int64)
+        expected = loss_of(onnx.load(folder / "tuned.onnx"), rows[:, :-1], rows[:, 1:])
+        if f", {expected:.4f} after" not in said:
+            raise suite.Failure(f"the command says {said.splitlines()}, not {expected}")
 
 
 def check_validation(device, tools):
@@ -338,6 +483,11 @@ OPTIMIZERS = {
     "adamw/unclipped": lambda: Optimizer("adamw", clip=0.0, betas=(0.8, 0.95), epsilon=1e-3),
     "adamw/pruned": lambda: Optimizer("adamw", decay=0.5, keeps_zeros=True),
     "sgd/pruned": lambda: Optimizer("sgd", clip=0.0, keeps_zeros=True),
+    "sr-ste": lambda: SparseOptimizer("sr-ste", mask_decay=0.05, decay=0.5),
+    "sr-ste/sgd": lambda: SparseOptimizer("sr-ste", mask_decay=0.5, start="pruned", kind="sgd", clip=0.0),
+    "ast": lambda: SparseOptimizer("ast", mask_decay=0.05, ramp=3),
+    "s-ste": lambda: SparseOptimizer("s-ste", decay=0.5),
+    "s-ste/pruned": lambda: SparseOptimizer("s-ste", start="pruned"),
     "onnx/momentum": lambda: OnnxOptimizer("momentum", decay=0.2, clip=0.0),
     "onnx/adam": lambda: OnnxOptimizer("adamw", clip=0.0, epsilon=1e-20),
 }

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,9 +47,13 @@ enum class RateSchedule { Constant, Cosine };
 
 struct TuningOptions {
   int64_t steps = 0, batch = 8;
+  int64_t accumulate = 1; // batches a step, all but the last by the entry `accumulate`
   double learningRate = 0;
   int64_t warmup = 0; // steps in which the rate grows linearly
   RateSchedule schedule = RateSchedule::Cosine;
+  std::optional<double> maskDecay; // what the entry takes as `mask_decay`, if it does
+  int64_t maskDecayRamp = 0;       // steps in which it grows linearly from 0
+  bool projects = false;           // whether the entry `project` makes the parameters those of the model, at the end
   uint64_t seed = 0;
   int threads = 0;
   std::string log;        // .jsonl, or empty
@@ -60,6 +65,9 @@ struct TuningOptions {
 
 /// The learning rate of step number `step`, from 0: (step + 1) / warmup of the whole, then constant or along half a cosine to 0.
 double learningRateAt(const TuningOptions &options, int64_t step);
+
+/// The mask decay of step number `step`, from 0 (AST: λ min(1, t / T)); `maskDecay` is there.
+double maskDecayAt(const TuningOptions &options, int64_t step);
 
 /// The order of windows: permutations of `count` numbers, one after the other. The same for every machine.
 class WindowOrder {

@@ -8,6 +8,7 @@
 #include "ModelFolder.h"
 #include "Options/Progress.h"
 #include "Outputs.h"
+#include "Rewrites.h"
 #include "Training.h"
 #include "hone/Artefact/Artefact.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
@@ -28,6 +29,9 @@ using namespace mlir;
 
 namespace hone {
 
+/// The teacher that the model itself is.
+static constexpr llvm::StringLiteral kDense = "dense";
+
 namespace {
 struct TuneOptions {
   explicit TuneOptions(OptionSet &set);
@@ -37,7 +41,7 @@ struct TuneOptions {
 
   CompileOptions compile;
   TrainingOptions training;
-  std::string log, checkpoint, points;
+  std::string log, checkpoint, points, sparseStart = "pruned";
   int64_t steps = 0;
   std::optional<int64_t> checkpointEvery, validEvery;
   std::optional<double> targetLoss;
@@ -45,6 +49,7 @@ struct TuneOptions {
 
 private:
   void declarePruning(OptionSet &set);
+  void declareSparseMode(OptionSet &set);
 };
 } // namespace
 
@@ -63,6 +68,9 @@ TuneOptions::TuneOptions(OptionSet &set) {
   set.add("keep-zeros", training.keepZeros,
           "Elements of matrices that are 0 stay 0: those that were pruned (default with --prune=N:M)");
   declarePruning(set);
+  declareSparseMode(set);
+  training.declareDistillation(set, "MODEL.onnx|FOLDER|dense",
+                               "Distill from this model of the same tokens; dense: the model before --prune");
   compile.target.declareDevice(set);
   set.add("log", log, "FILE.jsonl", "Write a line of JSON for each step to FILE");
   set.add("checkpoint", checkpoint, "FILE.safetensors",
@@ -87,6 +95,43 @@ void TuneOptions::declarePruning(OptionSet &set) {
   set.add("target-loss", targetLoss, "L", "The loss on --valid that --prune=auto is to reach")
       .needs("--prune=auto", isPlanned)
       .check([this] { return targetLoss && *targetLoss > 0 ? "" : "expected --target-loss to be above 0"; });
+}
+
+void TuneOptions::declareSparseMode(OptionSet &set) {
+  set.add(
+         "sparse-mode", training.sparseMode, "MODE",
+         "How a model of --prune=N:M is trained: fixed, with the zeros that pruning makes (default), or with a pattern "
+         "that may change until the end: sr-ste, ast or s-ste")
+      .oneOf({"fixed", "sr-ste", "ast", "s-ste"})
+      .needs("--prune=N:M",
+             [this] { return pruning().isAsked() && !pruning().isStructured() && !pruning().isPlanned(); })
+      .check([this] {
+        bool chooses = training.sparseMode != "fixed";
+        return training.keepZeros && chooses
+                   ? "expected --keep-zeros or --sparse-mode=" + training.sparseMode + ", but got both"
+                   : "";
+      })
+      .check([this] {
+        bool needsAdamW = training.sparseMode == "ast";
+        return needsAdamW && training.optimizer != "adamw" ? "expected --optimizer=adamw with --sparse-mode=ast" : "";
+      });
+  set.add("sparse-start", sparseStart, "WEIGHTS",
+          "What weights are before the first step with --sparse-mode: pruned (default), or dense")
+      .oneOf({"pruned", "dense"})
+      .needs("--sparse-mode=sr-ste, ast or s-ste",
+             [this] { return !training.sparseMode.empty() && training.sparseMode != "fixed"; });
+  set.add("mask-decay", training.maskDecay, "X",
+          "What sr-ste and ast add of an element that is not kept to its gradient (default: 6e-5)")
+      .needs("--sparse-mode=sr-ste or --sparse-mode=ast", [this] { return training.decaysMasked(); })
+      .check([this]() -> std::string {
+        if (!training.maskDecay || (*training.maskDecay >= 0 && std::isfinite(*training.maskDecay)))
+          return "";
+        return llvm::formatv("expected --mask-decay to be 0 or more, but got {0}", *training.maskDecay);
+      });
+  set.add("mask-decay-ramp", training.maskDecayRamp, "N",
+          "Steps in which that of ast grows from 0 (default: a quarter of --steps)")
+      .upTo()
+      .needs("--sparse-mode=ast", [this] { return training.sparseMode == "ast"; });
 }
 
 cli::TuningOptions TuneOptions::getTuning() const {
@@ -131,7 +176,9 @@ static FailureOr<cli::PlannedPruning> planPruning(TuneOptions &options, const Tr
     return emitError(loc) << "expected --points, --target-loss and --valid with --prune=auto";
   CompileOptions dense = options.compile;
   dense.compression = {};
-  FailureOr<TrainingStep> step = compileTrainingStep(dense, options.training, folder, loc.getContext());
+  TrainingOptions training = options.training;
+  training.teacher = ""; // takes no part in what is measured
+  FailureOr<TrainingStep> step = compileTrainingStep(dense, training, folder, loc.getContext());
   if (failed(step))
     return failure();
   auto measured = measureTraining(*step, options.training, data, /*steps=*/0);
@@ -153,15 +200,27 @@ static FailureOr<cli::PlannedPruning> planPruning(TuneOptions &options, const Tr
   return *planned;
 }
 
-/// Prunes the model, and makes the file in `folder` that comes out the one to tune.
+/// Prunes the model, and makes the file in `folder` that comes out the one to tune; or leaves that and knows which weights are pruned at
+/// the end.
 static LogicalResult prune(TuneOptions &options, const io::TemporaryPath &folder, OwningOpRef<ModuleOp> &module) {
   std::string path = folder.path() + "/pruned.onnx";
-  if (failed(pruneModel(options.compile, *module, path)))
+  FailureOr<std::vector<std::string>> pruned = pruneModel(options.compile, *module, path);
+  if (failed(pruned))
     return failure();
-  options.training.keepZeros |= !options.pruning().isStructured();
-  options.compile.input = path;
+  if (std::optional<compress::NmPattern> pattern = getNmPattern(options.pruning().pattern)) {
+    TrainingOptions &training = options.training;
+    training.keepZeros |= training.sparseMode.empty();
+    training.kept = pattern->kept;
+    training.width = pattern->width;
+    if (!training.sparseMode.empty())
+      training.sparse = std::move(*pruned);
+    if (!training.sparseMode.empty() && training.sparse.empty())
+      return emitError(module->getLoc()) << "expected weights that --prune prunes, with --sparse-mode";
+  }
+  if (options.sparseStart != "dense")
+    options.compile.input = path;
   options.compile.compression = {};
-  module = readModel(path, module->getContext(), options.compile.reading);
+  module = readModel(options.compile.input, module->getContext(), options.compile.reading);
   return success(static_cast<bool>(module));
 }
 
@@ -193,6 +252,8 @@ static LogicalResult tune(TuneOptions &options, MLIRContext *context) {
   if (failed(report(loc, data.status())))
     return failure();
   OwningOpRef<ModuleOp> module = readModel(options.compile.input, context, options.compile.reading);
+  if (options.training.teacher == kDense)
+    options.training.teacher = options.compile.input;
   if (!module || failed(placeOutputs(options, *module)))
     return failure();
   FailureOr<io::TemporaryPath> folder = makeTemporaryFolder(options.compile.outputs.path, loc);
@@ -224,8 +285,11 @@ static LogicalResult tune(TuneOptions &options, MLIRContext *context) {
 }
 
 static int runTune(TuneOptions &options) {
-  if (failed(findModel(options.compile.input)))
+  std::string &teacher = options.training.teacher;
+  if (failed(findModel(options.compile.input)) || (!teacher.empty() && teacher != kDense && failed(findModel(teacher))))
     return 1;
+  if (options.training.sparseMode == "fixed")
+    options.training.sparseMode = ""; // the zeros that pruning makes
   options.compile.reading.limitProcess();
   options.progress.apply();
   return withContext(options.compile.input, [&](MLIRContext &context) { return tune(options, &context); });

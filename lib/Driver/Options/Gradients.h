@@ -18,6 +18,13 @@ struct GradientOptions {
   /// What makes a step of training of the gradients, which then is the only entry.
   std::optional<AddOptimizerOptions> optimizer;
 
+  /// The function of the module that the loss is distilled from, if it is.
+  struct Distillation {
+    std::string teacher;
+    double weight, temperature;
+  };
+  std::optional<Distillation> distillation;
+
   /// Instead: makes a step along a path of the weights of them.
   bool integrates = false;
 
