@@ -486,7 +486,7 @@ OPTIMIZERS = {
     "sr-ste": lambda: SparseOptimizer("sr-ste", mask_decay=0.05, decay=0.5),
     "sr-ste/sgd": lambda: SparseOptimizer("sr-ste", mask_decay=0.5, start="pruned", kind="sgd", clip=0.0),
     "ast": lambda: SparseOptimizer("ast", mask_decay=0.05, ramp=3),
-    "s-ste": lambda: SparseOptimizer("s-ste", decay=0.5),
+    "s-ste": lambda: SparseOptimizer("s-ste", decay=0.5, epsilon=1e-3),
     "s-ste/pruned": lambda: SparseOptimizer("s-ste", start="pruned"),
     "onnx/momentum": lambda: OnnxOptimizer("momentum", decay=0.2, clip=0.0),
     "onnx/adam": lambda: OnnxOptimizer("adamw", clip=0.0, epsilon=1e-20),

@@ -7,6 +7,7 @@
 #include "Models.h"
 #include "Prepare.h"
 
+#include "hone/Analysis/SymbolicAnalysis.h"
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/Lookups.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
@@ -50,21 +51,45 @@ static LogicalResult checkInput(func::FuncOp student, func::FuncOp teacher, Bloc
   return student.emitError() << kCannot << ": expected the teacher to have the vocabulary of the model";
 }
 
-/// Whether calls that the student allows stay within the tables of the teacher.
-static bool hasLimits(func::FuncOp student, func::FuncOp teacher) {
-  auto allowed = getPositionLimits(student->getAttr(kPositionLimitsAttrName)),
-       needed = getPositionLimits(teacher->getAttr(kPositionLimitsAttrName));
-  return !needed || llvm::all_of(*needed, [&](const PositionLimit &limit) {
-    return allowed && llvm::any_of(*allowed, [&](const PositionLimit &other) {
-             return other.sizes == limit.sizes && other.most <= limit.most;
-           });
-  });
+/// What the student calls the sizes of the teacher's inputs.
+static llvm::StringMap<std::string> nameSizes(func::FuncOp student, func::FuncOp teacher) {
+  llvm::StringMap<std::string> names;
+  for (unsigned number = 0; number < teacher.getNumArguments(); ++number) {
+    auto input = cast<BlockArgument>(findInput(student, teacher, number));
+    auto own = student.getArgAttrOfType<ArrayAttr>(input.getArgNumber(), onnxir::kDimsAttr),
+         other = teacher.getArgAttrOfType<ArrayAttr>(number, onnxir::kDimsAttr);
+    if (own && other)
+      for (auto [name, otherName] : llvm::zip(own.getAsRange<StringAttr>(), other.getAsRange<StringAttr>()))
+        names[otherName] = name.str();
+  }
+  return names;
+}
+
+/// Lets the student's calls stay within the tables of the teacher, too. No position is held in its state.
+static LogicalResult addLimits(func::FuncOp student, func::FuncOp teacher) {
+  auto limits = getPositionLimits(teacher->getAttr(kPositionLimitsAttrName));
+  if (!limits)
+    return success();
+  llvm::StringMap<std::string> names = nameSizes(student, teacher);
+  auto all = getPositionLimits(student->getAttr(kPositionLimitsAttrName)).value_or(SmallVector<PositionLimit>());
+  for (PositionLimit &limit : *limits) {
+    llvm::erase(limit.sizes, analysis::kHeldLengthName);
+    for (std::string &size : limit.sizes) {
+      auto name = names.find(size);
+      if (name == names.end())
+        return student.emitError() << kCannot << ": the teacher has a table of " << limit.most << " positions for '"
+                                   << size << "', which is no size of the model's inputs";
+      size = name->second;
+    }
+    if (!limit.sizes.empty())
+      all.push_back(limit);
+  }
+  student->setAttr(kPositionLimitsAttrName, toAttribute(all, student.getContext()));
+  return success();
 }
 
 /// Copies what `teacher` computes to the end of `student`; gives its first result. Its state is empty.
 static FailureOr<Value> inlineTeacher(LocBuilder &b, func::FuncOp student, func::FuncOp teacher) {
-  if (!hasLimits(student, teacher))
-    return student.emitError() << kCannot << ": expected the teacher to know as many positions as the model";
   IRMapping copies;
   for (BlockArgument argument : teacher.getArguments()) {
     Value input = findInput(student, teacher, argument.getArgNumber());
@@ -72,6 +97,8 @@ static FailureOr<Value> inlineTeacher(LocBuilder &b, func::FuncOp student, func:
       return failure();
     copies.map(argument, castTo(b, input, argument.getType()));
   }
+  if (failed(addLimits(student, teacher)))
+    return failure();
   Block &body = teacher.getBody().front();
   for (Operation &op : body.without_terminator())
     b.clone(op, copies);

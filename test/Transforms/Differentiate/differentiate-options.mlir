@@ -25,7 +25,7 @@
 // ABSENT: error: cannot distill: the module has no function @other with results
 // NARROW: error: cannot distill: expected logits of the teacher to be of type 'tensor<?x8xf32>', but got 'tensor<?x4xf32>'
 // ASKS: error: cannot distill: the teacher reads 'mask' of type 'tensor<?xi64>', which the model does not
-// LIMITED: error: cannot distill: expected the teacher to know as many positions as the model
+// LIMITED: error: cannot distill: the teacher has a table of 512 positions for 'tokens', which is no size of the model's inputs
 // ROWS: error: cannot distill: expected the teacher to have the vocabulary of the model
 // WEIGHT: error: expected distill-weight to be 0 to 1, but got 1.5
 // TEMPERATURE: error: expected temperature to be above 0, but got 0
