@@ -18,6 +18,7 @@ class Case:
     inputs: dict
     constants: dict = dataclasses.field(default_factory=dict)
     fixed: tuple = ()
+    opset: int = OPSET
 
     def weights(self):
         """The constants that gradients are taken of."""
@@ -32,7 +33,7 @@ class Case:
                      for name, array in self.constants.items()]
         graph = helper.make_graph(self.nodes, "case", inputs, [onnx.ValueInfoProto(name="y")], constants)
         graph.output[0].CopyFrom(helper.make_tensor_value_info("y", dtype, shape))
-        return helper.make_model(graph, ir_version=11, opset_imports=[helper.make_opsetid("", OPSET)])
+        return helper.make_model(graph, ir_version=11, opset_imports=[helper.make_opsetid("", self.opset)])
 
 
 def node(op, inputs, outputs="y", **attributes):
@@ -58,8 +59,11 @@ class Source:
 
 
 def elementwise(source):
-    for op in ("Exp", "Tanh", "Erf", "Sigmoid", "Softplus", "Sin", "Cos", "Neg", "Gelu", "Atan", "Sinh", "Cosh", "Mish"):
+    for op in ("Exp", "Tanh", "Erf", "Sigmoid", "Softplus", "Sin", "Cos", "Neg", "Gelu", "Atan", "Sinh", "Cosh", "Mish", "Asinh", "Tan"):
         yield op, Case([node(op, "x")], {"x": source.normal(3, 4)})
+    for op in ("Asin", "Acos", "Atanh"):
+        yield op, Case([node(op, "x")], {"x": source.normal(3, 4) / 4})
+    yield "Acosh", Case([node("Acosh", "x")], {"x": 1.2 + source.positive(3, 4)})
     for op in ("Log", "Sqrt", "Reciprocal"):
         yield op, Case([node(op, "x")], {"x": source.positive(3, 4)})
     for op in ("Abs", "Relu", "LeakyRelu", "Elu", "Selu", "HardSigmoid", "Floor", "Round"):
@@ -71,6 +75,7 @@ def elementwise(source):
     for op in ("Max", "Min"):
         both = source.apart(2, 3, 4)
         yield op, Case([node(op, "a b")], {"a": both[0], "b": both[1]})
+    yield "Mod", Case([node("Mod", "a b", fmod=1)], {"a": np.array([2.3, -1.4, 5.1]), "b": np.array([0.7, 0.6, -1.3])})
     yield "Where", Case([node("Where", "mask a b")], {"a": source.normal(3, 4), "b": source.normal(1, 4)},
                         {"mask": np.arange(12).reshape(3, 4) % 3 == 0})
     yield "Mean", Case([node("Mean", "a b")], {"a": source.normal(2, 3), "b": source.normal(3)})
@@ -85,7 +90,12 @@ def reductions(source):
                                        {"axes": np.array([0, 2])})
     for op in ("ReduceMax", "ReduceMin"):
         yield op, Case([node(op, "x axes", keepdims=0)], {"x": source.apart(3, 5)}, {"axes": np.array([1])})
+    for name, zeros in (("ReduceProd", 0), ("ReduceProd-zero", 1), ("ReduceProd-zeros", 2)):
+        x = source.normal(3, 5)
+        x[1, :zeros] = 0
+        yield name, Case([node("ReduceProd", "x axes", keepdims=0)], {"x": x}, {"axes": np.array([1])})
     yield "ReduceMax-all", Case([node("ReduceMax", "x", keepdims=0)], {"x": source.apart(3, 5)})
+    yield "LRN", Case([node("LRN", "x", size=3, alpha=0.4, beta=0.6)], {"x": source.normal(1, 4, 2, 3)})
     for op in ("Softmax", "LogSoftmax"):
         yield op, Case([node(op, "x", axis=1)], {"x": source.normal(2, 5, 3)})
 
@@ -153,11 +163,84 @@ def attention(source):
         yield name, Case([node("RotaryEmbedding", "q cos sin", interleaved=interleaved)], {"q": q[:1]}, tables, fixed)
 
 
+def subgraph(nodes, inputs, outputs, element=TensorProto.DOUBLE):
+    """A body whose values are of `element`, but for those whose name begins with `i` (INT64) or `c` (BOOL)."""
+    kinds = {"i": TensorProto.INT64, "c": TensorProto.BOOL}
+    infos = [[helper.make_tensor_value_info(name, kinds.get(name[0], element), shape) for name, shape in values.items()]
+             for values in (inputs, outputs)]
+    return helper.make_graph(nodes, "body", *infos)
+
+
+def control(source):
+    x, w = {"x": source.normal(3, 4)}, {"w": source.normal(4, 4) / 2}
+    step = [node("MatMul", "s w", "p"), node("Tanh", "p", "z"), node("Identity", "c", "cz")]
+    turns = {"n": np.array(3), "go": np.array(True)}
+    body = subgraph(step, {"i": [], "c": [], "s": [3, 4]}, {"cz": [], "z": [3, 4]})
+    yield "Loop", Case([node("Loop", "n go x", "y", body=body)], x, {**turns, **w})
+    yield "Loop-none", Case([node("Loop", "none go x", "z", body=body), node("MatMul", "z w")], x,
+                            {"none": np.array(0), "go": np.array(True), **w})
+    inner = subgraph([node("Mul", "t x", "a"), node("Sin", "a", "u"), node("Identity", "cc", "ce")], {"ii": [], "cc": [], "t": [3, 4]},
+                     {"ce": [], "u": [3, 4]})
+    body = subgraph([node("Loop", "n c s", "v", body=inner), node("Mul", "v s", "z"), node("Identity", "c", "cz")],
+                    {"i": [], "c": [], "s": [3, 4]}, {"cz": [], "z": [3, 4]})
+    yield "Loop-nested", Case([node("Loop", "n go b", "y", body=body)], {"x": source.apart(3, 4) / 2, "b": source.normal(3, 4)}, turns)
+    body = subgraph([node("MatMul", "s w", "p"), node("Add", "p r", "a"), node("Tanh", "a", "z"), node("Identity", "z", "q")],
+                    {"s": [4], "r": [4]}, {"z": [4], "q": [4]})
+    yield "Scan", Case([node("Scan", "b x", "last y", body=body, num_scan_inputs=1)], {**x, "b": source.normal(4)}, w)
+    branches = {"then_branch": subgraph([node("Mul", "x b", "z")], {}, {"z": [3, 4]}),
+                "else_branch": subgraph([node("Exp", "x", "z")], {}, {"z": [3, 4]})}
+    for name, most in (("If-then", 100.0), ("If-else", -100.0)):
+        yield name, Case([node("ReduceSum", "x", "sum", keepdims=0), node("Less", "sum most", "c"), node("If", "c", "y", **branches)],
+                         {**x, "b": source.normal(3, 4)}, {"most": np.float64(most)})
+    yield "CumSum", Case([node("CumSum", "x axis", exclusive=1, reverse=1)], x, {"axis": np.array(1)})
+    yield "ScatterND", Case([node("ScatterND", "x places u")], {**x, "u": source.normal(2, 4)}, {"places": np.array([[2], [0]])})
+    yield "ScatterElements-add", Case([node("ScatterElements", "x places u", axis=1, reduction="add")], {**x, "u": source.normal(3, 2)},
+                                      {"places": np.array([[1, 3], [0, 0], [3, 1]])})
+    yield "ScatterND-add", Case([node("ScatterND", "x places u", reduction="add")], {**x, "u": source.normal(3, 4)},
+                                {"places": np.array([[2], [0], [2]])})
+
+
+def windows(source):
+    image = {"x": source.normal(2, 4, 7, 6)}
+
+    def filters(*shape):
+        return {"w": source.normal(*shape) / 4, "b": source.normal(shape[0])}
+
+    yield "Conv", Case([node("Conv", "x w b", pads=[1, 1, 1, 1])], image, filters(3, 4, 3, 3))
+    yield "Conv-strides", Case([node("Conv", "x w b", strides=[2, 3], pads=[0, 2, 1, 0], dilations=[2, 1])], image, filters(3, 4, 2, 3))
+    yield "Conv-groups", Case([node("Conv", "x w", group=2)], image, {"w": source.normal(6, 2, 2, 2)})
+    yield "Conv-causal", Case([node("Conv", "x w b", group=4, pads=[3, 0])], {"x": source.normal(2, 4, 6)}, filters(4, 1, 4))
+    yield "ConvTranspose", Case([node("ConvTranspose", "x w", strides=[2, 2])], image, {"w": source.normal(4, 3, 3, 3)})
+    apart = {"x": source.apart(1, 2, 6, 5)}
+    yield "MaxPool", Case([node("MaxPool", "x", kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 0, 1])], apart)
+    yield "AveragePool", Case([node("AveragePool", "x", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])], image)
+    yield "LpPool", Case([node("LpPool", "x", kernel_shape=[2, 2], p=2)], image)
+
+
+def recurrent(source):
+    """Opset 27, which has linear attention."""
+    q, k, v = source.normal(2, 5, 12), source.normal(2, 5, 6) / 2, source.normal(2, 5, 8)
+    heads = {"q_num_heads": 4, "kv_num_heads": 2, "scale": 0.7}
+    shared = {"q": q, "k": k, "v": v, "s": source.normal(2, 2, 3, 4)}
+    decay, wide = -source.positive(2, 5, 2), -source.positive(2, 5, 6)
+    beta = 1 / (1 + np.exp(source.normal(2, 5, 2)))
+    rules = {"linear": {}, "gated": {"d": decay}, "gated-wide": {"d": wide}, "delta": {"e": beta}, "gated_delta": {"d": decay, "e": beta},
+             "gated_delta-wide": {"d": wide, "e": beta}}
+    for name, rates in rules.items():
+        names = ["q", "k", "v", "s", "d" if "d" in rates else "", "e" if "e" in rates else ""]
+        case = Case([helper.make_node("LinearAttention", names, ["y", "next"], update_rule=name.split("-")[0], **heads)],
+                    {**shared, **rates}, opset=27)
+        yield f"linear-attention-{name}", case
+    yield "causal-conv", Case([helper.make_node("CausalConvWithState", ["x", "w", "b", "s"], ["y", "next"], activation="silu")],
+                              {"x": source.normal(2, 4, 5), "s": source.normal(2, 4, 2)},
+                              {"w": source.normal(4, 1, 3), "b": source.normal(4)}, opset=27)
+
+
 def cases():
     """Names, cases, and the types of floats that each is checked in; in f32 it is raised."""
     source = Source()
-    for families, elements in (((elementwise, reductions, products, movement), [np.float64]), ((layers,), [np.float64, np.float32]),
-                               ((attention,), [np.float32])):
+    for families, elements in (((elementwise, reductions, products, movement, control, windows), [np.float64]),
+                               ((layers,), [np.float64, np.float32]), ((attention, recurrent), [np.float32])):
         for family in families:
             for name, case in family(source):
                 yield name, case, elements

@@ -45,6 +45,51 @@ class Gelu(OpRun):
         return (x / 2 * (1 + inner),)
 
 
+class LRN(OpRun):
+    """That of onnx's reference takes other windows."""
+
+    def _run(self, x, alpha=None, beta=None, bias=None, size=None):
+        padded = np.pad(x ** 2, [(0, 0), ((size - 1) // 2, size // 2), (0, 0), (0, 0)])
+        sums = np.lib.stride_tricks.sliding_window_view(padded, size, 1).sum(-1)
+        return (x / (bias + alpha / size * sums) ** beta,)
+
+
+class LinearAttention(OpRun):
+    """In f64; that of onnx's reference computes in f32."""
+    op_domain = ""
+
+    def _run(self, query, key, value, past_state=None, decay=None, beta=None, chunk_size=None, kv_num_heads=None, q_num_heads=None,
+             scale=None, update_rule=None):
+        rows = query.shape[:2]
+        q, k, v = (array.reshape(*rows, heads, -1) for array, heads in ((query, q_num_heads), (key, kv_num_heads), (value, kv_num_heads)))
+        state, outputs = past_state, []
+        factors = np.ones((*rows, kv_num_heads, 1)) if decay is None else np.exp(decay.reshape(*rows, kv_num_heads, -1))
+        for token in range(rows[1]):
+            state = state * factors[:, token, :, :, None]
+            update = v[:, token]
+            if beta is not None:
+                known = np.einsum("bhkv,bhk->bhv", state, k[:, token])
+                update = beta[:, token, :, None] * (update - known)
+            state = state + np.einsum("bhk,bhv->bhkv", k[:, token], update)
+            read = np.repeat(state, q_num_heads // kv_num_heads, 1)
+            outputs.append(scale * np.einsum("bhkv,bhk->bhv", read, q[:, token]))
+        return np.stack(outputs, 1).reshape(*rows, -1), state
+
+
+class CausalConvWithState(OpRun):
+    op_domain = ""
+
+    def _run(self, x, weight, bias=None, past_state=None, activation=None):
+        width = weight.shape[2]
+        whole = np.concatenate([past_state, x], -1)
+        windows = np.lib.stride_tricks.sliding_window_view(whole, width, -1)
+        sums = (windows * weight[None, :, 0, None]).sum(-1) + bias[:, None]
+        return sums / (1 + np.exp(-sums)), whole[..., x.shape[2]:]
+
+
+REFERENCES = [Erf, Gelu, LRN, LinearAttention, CausalConvWithState]
+
+
 def difference(evaluate, at, direction, step):
     """The derivative of evaluate() along `direction` of `at`, which is changed in place. Of fourth order in the step."""
     original = at.copy()
@@ -53,7 +98,7 @@ def difference(evaluate, at, direction, step):
         at[...] = original + count * step * direction
         values.append(evaluate())
     at[...] = original
-    return (values[0] - 8 * values[1] + 8 * values[2] - values[3]) / (12 * step)
+    return (8 * (values[2] - values[1]) - (values[3] - values[0])) / (12 * step)  # 0 where all are the same
 
 
 def differences(evaluate, at):
@@ -93,7 +138,7 @@ def check_case(case, element, tools):
         # What f32 rounds is rounded before differences are taken.
         values = {name: np.asarray(array, element).astype(np.float64) for name, array in {**case.inputs, **case.weights()}.items()}
         others = {name: array for name, array in case.constants.items() if name not in values}
-        evaluator = ReferenceEvaluator(gradient_cases.Case(case.nodes, values, others).proto(np.float64), new_ops=[Erf, Gelu])
+        evaluator = ReferenceEvaluator(gradient_cases.Case(case.nodes, values, others, opset=case.opset).proto(np.float64), new_ops=REFERENCES)
         shape = evaluator.run(None, values)[0].shape
         factors = np.random.default_rng(5).standard_normal(shape).astype(element).astype(np.float64)
 

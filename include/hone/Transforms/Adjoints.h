@@ -29,6 +29,10 @@ public:
   mlir::Value get(mlir::Value value) const { return gradients.lookup(value); }
   /// Adds a part of the gradient of `value`; one that is not wanted is dropped.
   void add(LocBuilder &builder, mlir::Value value, mlir::Value part);
+  /// Makes `gradient`, which has what was added before in it, the gradient of `value`, which is wanted.
+  void replace(mlir::Value value, mlir::Value gradient) { gradients[value] = gradient; }
+  /// The same values wanted, and no gradients yet.
+  Adjoints withoutGradients() const;
 
 private:
   llvm::DenseSet<mlir::Value> wanted;

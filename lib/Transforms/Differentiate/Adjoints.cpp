@@ -5,6 +5,8 @@
 
 #include "Models.h"
 
+#include "hone/Dialect/Hone/HoneOps.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -71,8 +73,38 @@ Value buildZeros(LocBuilder &builder, Value like) {
   return linalg::FillOp::create(builder, zero, empty).getResult(0);
 }
 
+Adjoints Adjoints::withoutGradients() const {
+  Adjoints same;
+  same.wanted = wanted;
+  return same;
+}
+
+Value buildZeroGradient(LocBuilder &builder, Value like) {
+  if (isa<RankedTensorType>(like.getType()))
+    return castTo(builder, buildZeros(builder, like), getGradientType(like));
+  return arith::ConstantOp::create(builder, builder.getZeroAttr(like.getType()));
+}
+
+FailureOr<int64_t> buildAdjoints(LocBuilder &builder, ArrayRef<Operation *> ops, Adjoints &adjoints) {
+  int64_t count = 0;
+  for (Operation *op : llvm::reverse(ops)) {
+    if (isa<GetParamOp>(op) || llvm::none_of(op->getResults(), [&](Value value) { return adjoints.get(value); }))
+      continue;
+    auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
+    if (!differentiable)
+      return op->emitError() << "cannot differentiate " << op->getName() << ": it has no adjoint";
+    builder.setLoc(op->getLoc());
+    if (failed(differentiable.buildAdjoint(builder, adjoints)))
+      return failure();
+    ++count;
+  }
+  return count;
+}
+
 void registerAdjoints(DialectRegistry &registry) {
   registerAttentionAdjoints(registry);
+  registerControlAdjoints(registry);
+  registerDecomposedAdjoints(registry);
   registerDistillationAdjoint(registry);
   registerLinalgAdjoints(registry);
   registerNormAdjoints(registry);

@@ -60,7 +60,7 @@ private:
   LogicalResult findOutput();
   LogicalResult findSources();
   void addSource(Source source);
-  void begin(Adjoints &adjoints);
+  Adjoints begin();
   Value addArgument(RankedTensorType type, StringRef name, DictionaryAttr like);
   LogicalResult addSeed();
   LogicalResult addTeacher(LocBuilder &b, Value logits);
@@ -125,11 +125,13 @@ LogicalResult Gradients::findSources() {
   return success();
 }
 
-void Gradients::begin(Adjoints &adjoints) {
+Adjoints Gradients::begin() {
+  Adjoints adjoints;
   for (const Source &source : sources)
     for (Value value : source.values)
       adjoints.want(value);
   adjoints.wantResults(function.getBody().front());
+  return adjoints;
 }
 
 //===- Where gradients come from ----------------------------------------------------------------------------------===//
@@ -190,18 +192,9 @@ LogicalResult Gradients::buildAdjoints(Adjoints &adjoints) {
   for (Operation &op : function.getBody().front().without_terminator())
     ops.push_back(&op);
   adjoints.add(b, output, seed);
-  for (Operation *op : llvm::reverse(ops)) {
-    if (isa<GetParamOp>(op) || llvm::none_of(op->getResults(), [&](Value value) { return adjoints.get(value); }))
-      continue;
-    auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
-    if (!differentiable)
-      return op->emitError() << "cannot differentiate " << op->getName() << ": it has no adjoint";
-    b.setLoc(op->getLoc());
-    if (failed(differentiable.buildAdjoint(b, adjoints)))
-      return failure();
-    ++numAdjoints;
-  }
-  return success();
+  FailureOr<int64_t> built = hone::buildAdjoints(b, ops, adjoints);
+  numAdjoints += succeeded(built) ? *built : 0;
+  return built;
 }
 
 LogicalResult Gradients::returnGradients(const Adjoints &adjoints) {
@@ -246,14 +239,11 @@ LogicalResult Gradients::build() {
   if (failed(findOutput()) || failed(findSources()) || failed(addSeed()))
     return failure();
   getReturn()->setOperands(hardLoss ? ValueRange{output, hardLoss} : ValueRange{output});
-  Adjoints before;
-  begin(before);
-  if (failed(prepareForAdjoints(function, before)))
+  if (failed(prepareForAdjoints(function.getBody().front(), [&] { return begin(); })))
     return failure();
   output = getReturn().getOperand(0); // which may be made otherwise now
   hardLoss = hardLoss ? getReturn().getOperand(1) : Value();
-  Adjoints adjoints;
-  begin(adjoints);
+  Adjoints adjoints = begin();
   if (failed(buildAdjoints(adjoints)) || failed(returnGradients(adjoints)))
     return failure();
   eraseUnused(function);

@@ -4,7 +4,7 @@
 // The adjoint of linalg.generic follows from its body and its maps. For an operand it is one loop nest: the body computed anew, its
 // derivatives multiplied with the gradients of the results, and summed over the loops that the operand does not have.
 
-#include "Models.h"
+#include "LinalgAdjoints.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -16,70 +16,35 @@ using namespace mlir;
 
 namespace hone {
 
-namespace {
-
-/// A result that has a gradient.
-struct YieldedResult {
-  OpResult result;
-  Value term; // of the body: what is yielded, or what a reduction combines
-  bool isMaximum = false;
-  Value gradient; // of the result; of a maximum, shared by the terms that equal it
-};
-
-/// An operand of a loop nest over the loops of the operation.
-struct Access {
-  Value tensor;
-  AffineMap map;
-};
-
-class GenericAdjoint {
-public:
-  GenericAdjoint(LocBuilder &builder, linalg::GenericOp op, Adjoints &adjoints)
-      : builder(builder), op(op), adjoints(adjoints) {}
-  LogicalResult build();
-
-private:
-  LogicalResult refuse(const Twine &reason) {
-    return op.emitError() << "cannot differentiate " << op->getName() << ": " << reason;
-  }
-  LogicalResult findResults();
-  FailureOr<YieldedResult> findTerm(OpResult result, Value yielded, BlockArgument soFar);
-  void shareMaximum(YieldedResult &found);
-  void findActive(ArrayRef<Value> from);
-  void copyBody(LocBuilder &b, ValueRange elements, IRMapping &copies);
-  FailureOr<Value> buildGradient(LocBuilder &b, ValueRange elements, Value of, IRMapping &copies);
-  LogicalResult addOperand(OpOperand &operand);
-  LogicalResult addRead(tensor::ExtractOp read);
-  Value buildNest(AffineMap map, Type element, ArrayRef<OpFoldResult> sizes,
-                  llvm::function_ref<Value(LocBuilder &, ValueRange)> body);
-
-  LocBuilder &builder;
-  linalg::GenericOp op;
-  Adjoints &adjoints;
-  SmallVector<YieldedResult> results;
-  SmallVector<Operation *> ops; // of the body, without the combiners of reductions
-  SmallVector<Access> accesses; // of the operands, then for each result of itself and of its gradient
-  llvm::DenseSet<Value> active; // of the body: what depends on the value whose gradient is built
-};
-
-} // namespace
-
 //===- What the body makes ----------------------------------------------------------------------------------------===//
 
-/// What a result is made of: an element each, or a reduction of such, of which sums and maxima have adjoints.
+/// What a result is made of: an element each, or a reduction of such.
 FailureOr<YieldedResult> GenericAdjoint::findTerm(OpResult result, Value yielded, BlockArgument soFar) {
-  YieldedResult found{result, yielded, false, adjoints.get(result)};
+  YieldedResult found{result, yielded, Combined::Sum, adjoints.get(result), {}, {}};
   if (op.getNumReductionLoops() == 0)
     return found;
+  unsigned uses = 1;
+  if (auto choice = yielded.getDefiningOp<arith::SelectOp>(); choice && choice.getFalseValue() == soFar) {
+    found.condition = choice.getCondition();
+    yielded = choice.getTrueValue();
+    ++uses;
+    llvm::erase(ops, choice.getOperation());
+  }
   Operation *combiner = yielded.getDefiningOp();
-  bool isCombiner = combiner && combiner->getNumOperands() == 2 && soFar.hasOneUse() &&
+  bool isCombiner = combiner && combiner->getNumOperands() == 2 && soFar.hasNUses(uses) &&
                     llvm::is_contained(combiner->getOperands(), Value(soFar));
   if (!isCombiner)
-    return refuse("its reduction is not a sum or a maximum of terms");
+    return refuse("its reduction is no sum, product or maximum of terms");
   found.term = combiner->getOperand(combiner->getOperand(0) == soFar ? 1 : 0);
-  found.isMaximum = isa<arith::MaximumFOp, arith::MaxNumFOp, arith::MinimumFOp, arith::MinNumFOp>(combiner);
-  if (!found.isMaximum && !isa<arith::AddFOp>(combiner))
-    return refuse("it reduces with " + combiner->getName().getStringRef() + "; supported: sums, maxima, minima");
+  if (isa<arith::MaximumFOp, arith::MaxNumFOp, arith::MinimumFOp, arith::MinNumFOp>(combiner))
+    found.combined = Combined::Maximum;
+  else if (isa<arith::MulFOp>(combiner))
+    found.combined = Combined::Product;
+  else if (!isa<arith::AddFOp>(combiner))
+    return refuse("it reduces with " + combiner->getName().getStringRef() +
+                  "; supported: sums, products, maxima, minima");
+  if (found.condition && found.combined != Combined::Sum)
+    return refuse("it leaves terms out of a reduction that is no sum");
   llvm::erase(ops, combiner);
   return found;
 }
@@ -101,10 +66,13 @@ LogicalResult GenericAdjoint::findResults() {
     results.push_back(*found);
   }
   for (YieldedResult &found : results) {
-    if (found.isMaximum)
+    if (found.combined == Combined::Maximum)
       shareMaximum(found);
+    if (found.combined == Combined::Product)
+      findZeros(found);
     AffineMap map = op.getIndexingMapMatchingResult(found.result);
     accesses.append({{found.result, map}, {found.gradient, map}});
+    accesses.push_back({found.ofZero ? found.ofZero : found.gradient, map});
   }
   return success();
 }
@@ -122,10 +90,10 @@ static SmallVector<unsigned> orderLoops(AffineMap map) {
   return order;
 }
 
-/// The tensor with the loops of `map` as its dimensions, of size `sizes`, that sums over all other loops what `body` makes of the elements
-/// of all accesses.
+/// The tensor with the loops of `map` as its dimensions, of size `sizes`, that sums or multiplies over all other loops what `body` makes of
+/// the elements of all accesses. It begins with `into`, if that is given.
 Value GenericAdjoint::buildNest(AffineMap map, Type element, ArrayRef<OpFoldResult> sizes,
-                                llvm::function_ref<Value(LocBuilder &, ValueRange)> body) {
+                                llvm::function_ref<Value(LocBuilder &, ValueRange)> body, Value into, bool isProduct) {
   SmallVector<unsigned> order = orderLoops(map);
   SmallVector<AffineExpr> places(order.size());
   for (auto [place, loop] : llvm::enumerate(order))
@@ -138,9 +106,9 @@ Value GenericAdjoint::buildNest(AffineMap map, Type element, ArrayRef<OpFoldResu
     maps.push_back(reorder(access.map));
   }
   maps.push_back(reorder(map));
-  bool isSum = map.getNumResults() < map.getNumDims();
-  Value init = tensor::EmptyOp::create(builder, sizes, element);
-  if (isSum) {
+  bool isSum = into || map.getNumResults() < map.getNumDims();
+  Value init = into ? into : tensor::EmptyOp::create(builder, sizes, element).getResult();
+  if (isSum && !into) {
     Value zero = arith::ConstantOp::create(builder, builder.getZeroAttr(element));
     init = linalg::FillOp::create(builder, zero, init).getResult(0);
   }
@@ -150,7 +118,9 @@ Value GenericAdjoint::buildNest(AffineMap map, Type element, ArrayRef<OpFoldResu
                                         [&](OpBuilder &nested, Location loc, ValueRange args) {
                                           LocBuilder b(loc, nested);
                                           Value next = body(b, args.drop_back());
-                                          if (next && isSum)
+                                          if (next && isProduct)
+                                            next = arith::MulFOp::create(b, args.back(), next);
+                                          else if (next && isSum)
                                             next = arith::AddFOp::create(b, args.back(), next);
                                           linalg::YieldOp::create(b, next ? next : args.back());
                                         });
@@ -161,8 +131,13 @@ Value GenericAdjoint::buildNest(AffineMap map, Type element, ArrayRef<OpFoldResu
 
 void GenericAdjoint::copyBody(LocBuilder &b, ValueRange elements, IRMapping &copies) {
   copies.map(op.getBody()->getArguments(), elements.take_front(op.getBody()->getNumArguments()));
-  for (Operation *inner : ops)
-    b.clone(*inner, copies);
+  for (Operation *inner : ops) {
+    auto index = taps.empty() ? linalg::IndexOp() : dyn_cast<linalg::IndexOp>(inner);
+    if (index && taps[index.getDim()])
+      copies.map(index.getResult(), taps[index.getDim()]);
+    else if (Operation *copy = b.clone(*inner, copies); index)
+      cast<linalg::IndexOp>(copy).setDim(numbers[index.getDim()]);
+  }
 }
 
 /// What is active if `from` is.
@@ -182,13 +157,23 @@ FailureOr<Value> GenericAdjoint::buildGradient(LocBuilder &b, ValueRange element
   llvm::DenseMap<Value, Value> gradients;
   ValueRange ofResults = elements.drop_front(op->getNumOperands());
   for (auto [i, found] : llvm::enumerate(results)) {
-    Value value = ofResults[2 * i], gradient = ofResults[2 * i + 1];
+    Value value = ofResults[3 * i], gradient = ofResults[3 * i + 1];
     if (!active.contains(found.term))
       continue;
-    if (found.isMaximum) {
-      Value equal = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, copies.lookupOrDefault(found.term), value);
-      Value zero = arith::ConstantOp::create(b, b.getZeroAttr(gradient.getType()));
+    Value term = copies.lookupOrDefault(found.term), zero;
+    if (found.combined != Combined::Sum)
+      zero = arith::ConstantOp::create(b, b.getZeroAttr(gradient.getType()));
+    if (found.combined == Combined::Maximum) {
+      Value equal = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, term, value);
       gradient = arith::SelectOp::create(b, equal, gradient, zero);
+    } else if (found.combined == Combined::Product) {
+      Value isZero = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, term, zero);
+      Value others = arith::MulFOp::create(b, gradient, arith::DivFOp::create(b, value, term));
+      gradient = arith::SelectOp::create(b, isZero, ofResults[3 * i + 2], others);
+    }
+    if (found.condition) {
+      zero = arith::ConstantOp::create(b, b.getZeroAttr(gradient.getType()));
+      gradient = arith::SelectOp::create(b, copies.lookupOrDefault(found.condition), gradient, zero);
     }
     Value &sum = gradients[found.term];
     sum = sum ? arith::AddFOp::create(b, sum, gradient).getResult() : gradient;
@@ -216,16 +201,48 @@ void GenericAdjoint::shareMaximum(YieldedResult &found) {
     return arith::SelectOp::create(b, equal, one, zero);
   });
   accesses = operands;
-  SmallVector<AffineMap> maps(3, builder.getMultiDimIdentityMap(sizes.size()));
+  found.gradient = mapResult(found, {found.gradient, count}, [](LocBuilder &b, ValueRange args) -> Value {
+    return arith::DivFOp::create(b, args[0], args[1]);
+  });
+}
+
+/// The tensor of the shape of a result that `body` makes, element for element.
+Value GenericAdjoint::mapResult(const YieldedResult &found, ValueRange operands,
+                                llvm::function_ref<Value(LocBuilder &, ValueRange)> body) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, builder.getLoc(), found.result);
+  Value init = tensor::EmptyOp::create(builder, sizes, getElementTypeOrSelf(found.result.getType()));
+  SmallVector<AffineMap> maps(operands.size() + 1, builder.getMultiDimIdentityMap(sizes.size()));
   SmallVector<utils::IteratorType> iterators(sizes.size(), utils::IteratorType::parallel);
-  Value init = tensor::EmptyOp::create(builder, sizes, element);
-  found.gradient =
-      linalg::GenericOp::create(builder, init.getType(), ValueRange{found.gradient, count}, init, maps, iterators,
-                                [](OpBuilder &nested, Location loc, ValueRange args) {
-                                  Value share = arith::DivFOp::create(nested, loc, args[0], args[1]);
-                                  linalg::YieldOp::create(nested, loc, share);
-                                })
-          .getResult(0);
+  auto step = [&](OpBuilder &nested, Location loc, ValueRange args) {
+    LocBuilder b(loc, nested);
+    linalg::YieldOp::create(b, body(b, args.drop_back()));
+  };
+  return linalg::GenericOp::create(builder, init.getType(), operands, init, maps, iterators, step).getResult(0);
+}
+
+/// The gradient of a term of a product that is zero is that of the product times all other terms: zero too where another one is.
+void GenericAdjoint::findZeros(YieldedResult &found) {
+  AffineMap map = op.getIndexingMapMatchingResult(found.result);
+  Type element = cast<RankedTensorType>(found.result.getType()).getElementType();
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, builder.getLoc(), found.result);
+  auto one = [&](LocBuilder &b) -> Value { return arith::ConstantOp::create(b, b.getFloatAttr(element, 1)); };
+  auto zero = [&](LocBuilder &b) -> Value { return arith::ConstantOp::create(b, b.getZeroAttr(element)); };
+  auto whereZero = [&](LocBuilder &b, ValueRange elements, bool isCount) -> Value {
+    IRMapping copies;
+    copyBody(b, elements, copies);
+    Value term = copies.lookupOrDefault(found.term);
+    Value isZero = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, term, zero(b));
+    return arith::SelectOp::create(b, isZero, one(b), isCount ? zero(b) : term);
+  };
+  Value count =
+      buildNest(map, element, sizes, [&](LocBuilder &b, ValueRange args) { return whereZero(b, args, true); });
+  Value rest = buildNest(
+      map, element, sizes, [&](LocBuilder &b, ValueRange args) { return whereZero(b, args, false); },
+      op.getDpsInitOperand(found.result.getResultNumber())->get(), /*isProduct=*/true);
+  found.ofZero = mapResult(found, {found.gradient, count, rest}, [&](LocBuilder &b, ValueRange args) -> Value {
+    Value isOnly = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, args[1], one(b));
+    return arith::SelectOp::create(b, isOnly, arith::MulFOp::create(b, args[0], args[2]), zero(b));
+  });
 }
 
 //===- Operands ---------------------------------------------------------------------------------------------------===//
@@ -251,9 +268,13 @@ LogicalResult GenericAdjoint::addOperand(OpOperand &operand) {
   SmallVector<bool> isKept;
   for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
     bool isLoop = isa<AffineDimExpr>(expr) && !llvm::is_contained(loops, expr);
-    if (!isLoop && (type.getDimSize(dim) != 1 || !isa<AffineConstantExpr>(expr)))
+    if (!isLoop && (type.getDimSize(dim) != 1 || !isa<AffineConstantExpr>(expr))) {
+      std::optional<WindowReads> reads = findWindows(op, map);
+      if (reads)
+        return addWindows(operand, *reads);
       return refuse("it reads operand #" + Twine(operand.getOperandNumber()) +
-                    " in a way that is no choice and no repetition of its dimensions");
+                    " in a way that is no choice, no repetition and no window of its dimensions");
+    }
     isKept.push_back(isLoop);
     if (isLoop) {
       loops.push_back(expr);
@@ -324,6 +345,24 @@ LogicalResult GenericAdjoint::addRead(tensor::ExtractOp read) {
   return status;
 }
 
+/// A number from outside that the body reads: the sum of what all steps have in its gradient.
+LogicalResult GenericAdjoint::addNumber(Value number) {
+  if (!isa<FloatType>(number.getType()))
+    return refuse("its body reads a value that gradients are wanted of");
+  findActive({number});
+  LogicalResult status = success();
+  auto body = [&](LocBuilder &b, ValueRange elements) {
+    IRMapping copies;
+    FailureOr<Value> gradient = buildGradient(b, elements, number, copies);
+    status = gradient;
+    return succeeded(gradient) ? *gradient : Value();
+  };
+  AffineMap none = AffineMap::get(op.getNumLoops(), 0, builder.getContext());
+  Value sum = buildNest(none, number.getType(), {}, body);
+  adjoints.add(builder, number, tensor::ExtractOp::create(builder, sum, ValueRange()));
+  return status;
+}
+
 LogicalResult GenericAdjoint::build() {
   if (failed(findResults()))
     return failure();
@@ -331,18 +370,29 @@ LogicalResult GenericAdjoint::build() {
     bool isInit = op.isDpsInit(&operand);
     if (!adjoints.isWanted(operand.get()) || (isInit && op.getMatchingBlockArgument(&operand).use_empty()))
       continue;
-    if (isInit && op.getNumReductionLoops() != 0)
-      return refuse("its reduction begins with values that gradients are wanted of");
+    if (isInit && op.getNumReductionLoops() != 0) {
+      Value result = op.getTiedOpResult(&operand);
+      const auto *found = llvm::find_if(results, [&](const YieldedResult &other) { return other.result == result; });
+      if (found != results.end() && found->combined != Combined::Sum)
+        return refuse("its reduction, which is no sum, begins with values that gradients are wanted of");
+      if (found != results.end())
+        adjoints.add(builder, operand.get(), found->gradient);
+      continue;
+    }
     if (failed(addOperand(operand)))
       return failure();
   }
+  llvm::SmallDenseSet<Value> numbers;
   for (Operation *inner : ops) {
     auto read = dyn_cast<tensor::ExtractOp>(inner);
     if (read && adjoints.isWanted(read.getTensor()) && failed(addRead(read)))
       return failure();
     for (Value operand : inner->getOperands())
-      if (!read && adjoints.isWanted(operand))
-        return refuse("its body reads a value that gradients are wanted of");
+      if (!read && adjoints.isWanted(operand) && !numbers.contains(operand)) {
+        numbers.insert(operand);
+        if (failed(addNumber(operand)))
+          return failure();
+      }
   }
   return success();
 }
@@ -352,6 +402,27 @@ namespace {
 struct GenericModel : DifferentiableOpInterface::ExternalModel<GenericModel, linalg::GenericOp> {
   LogicalResult buildAdjoint(Operation *op, ImplicitLocOpBuilder &builder, Adjoints &adjoints) const {
     return GenericAdjoint(builder, cast<linalg::GenericOp>(op), adjoints).build();
+  }
+};
+
+/// The number that fills has the sum of all.
+struct FillModel : DifferentiableOpInterface::ExternalModel<FillModel, linalg::FillOp> {
+  LogicalResult buildAdjoint(Operation *op, ImplicitLocOpBuilder &builder, Adjoints &adjoints) const {
+    auto fill = cast<linalg::FillOp>(op);
+    Value number = fill.value(), gradient = adjoints.get(fill.getResult(0));
+    if (!adjoints.isWanted(number))
+      return success();
+    int64_t rank = cast<RankedTensorType>(gradient.getType()).getRank();
+    Value zero = arith::ConstantOp::create(builder, builder.getZeroAttr(number.getType()));
+    Value start = tensor::FromElementsOp::create(builder, RankedTensorType::get({}, number.getType()), zero);
+    SmallVector<AffineMap> maps{builder.getMultiDimIdentityMap(rank), AffineMap::get(rank, 0, builder.getContext())};
+    SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::reduction);
+    auto add = [](OpBuilder &nested, Location loc, ValueRange args) {
+      linalg::YieldOp::create(nested, loc, ValueRange(arith::AddFOp::create(nested, loc, args[1], args[0])));
+    };
+    Value sum = linalg::GenericOp::create(builder, start.getType(), gradient, start, maps, loops, add).getResult(0);
+    adjoints.add(builder, number, tensor::ExtractOp::create(builder, sum, ValueRange()));
+    return success();
   }
 };
 
@@ -373,6 +444,7 @@ struct TransposeModel : DifferentiableOpInterface::ExternalModel<TransposeModel,
 void registerLinalgAdjoints(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, linalg::LinalgDialect *) {
     linalg::GenericOp::attachInterface<GenericModel>(*context);
+    linalg::FillOp::attachInterface<FillModel>(*context);
     linalg::TransposeOp::attachInterface<TransposeModel>(*context);
   });
 }

@@ -18,6 +18,8 @@
 namespace hone {
 
 void registerAttentionAdjoints(mlir::DialectRegistry &registry);
+void registerControlAdjoints(mlir::DialectRegistry &registry);
+void registerDecomposedAdjoints(mlir::DialectRegistry &registry);
 void registerDistillationAdjoint(mlir::DialectRegistry &registry);
 void registerLinalgAdjoints(mlir::DialectRegistry &registry);
 void registerNormAdjoints(mlir::DialectRegistry &registry);
@@ -30,6 +32,13 @@ mlir::Value castTo(LocBuilder &builder, mlir::Value tensor, mlir::Type type);
 
 /// The type of the gradient of `value`.
 mlir::Type getGradientType(mlir::Value value);
+
+/// The gradient of a value that nothing depends on, of the shape of `like`.
+mlir::Value buildZeroGradient(LocBuilder &builder, mlir::Value like);
+
+/// Builds the adjoints of those of `ops` whose results have gradients, from the last to the first, and gives their number. Fails after an
+/// error at one that has none.
+mlir::FailureOr<int64_t> buildAdjoints(LocBuilder &builder, llvm::ArrayRef<mlir::Operation *> ops, Adjoints &adjoints);
 
 /// The gradients of the body of an operation, of which `ops` are computed once more by a copy that `copies` maps to: `gradients` has
 /// those of what it yields, and gets those of everything `isActive` says yes to. Fails after an error.

@@ -87,13 +87,13 @@ void splitForAdjoints(func::FuncOp function) {
   });
 }
 
-/// The operations of the function's block that what it returns is computed with.
-static llvm::SetVector<Operation *> findNeeded(func::FuncOp function) {
-  Block &block = function.getBody().front();
+/// The operations of the block that what it returns is computed with.
+static llvm::SetVector<Operation *> findNeeded(Block &block) {
   llvm::SetVector<Operation *> needed;
   auto need = [&](Value value) {
-    if (Operation *op = value.getDefiningOp())
-      needed.insert(block.findAncestorOpInBlock(*op));
+    Operation *op = value.getDefiningOp();
+    if (Operation *inBlock = op ? block.findAncestorOpInBlock(*op) : nullptr)
+      needed.insert(inBlock);
   };
   llvm::for_each(block.getTerminator()->getOperands(), need);
   for (size_t i = 0; i < needed.size(); ++i) {
@@ -104,28 +104,45 @@ static llvm::SetVector<Operation *> findNeeded(func::FuncOp function) {
   return needed;
 }
 
-LogicalResult prepareForAdjoints(func::FuncOp function, const Adjoints &adjoints) {
-  SmallVector<Operation *> decomposed;
-  IRRewriter rewriter(function.getContext());
-  for (Operation *op : findNeeded(function)) {
-    auto found = llvm::find_if(op->getResults(), [&](Value value) { return adjoints.isWanted(value); });
-    if (found == op->result_end())
+/// Those whose results `adjoints` wants; fails after an error at one of other floats than f32 and f64.
+static FailureOr<SmallVector<DifferentiableOpInterface>> findOnTheWay(Block &block, const Adjoints &adjoints) {
+  SmallVector<DifferentiableOpInterface> found;
+  for (Operation *op : findNeeded(block)) {
+    auto wanted = llvm::find_if(op->getResults(), [&](Value value) { return adjoints.isWanted(value); });
+    if (wanted == op->result_end())
       continue;
-    Type element = getElementTypeOrSelf((*found).getType());
+    Type element = getElementTypeOrSelf((*wanted).getType());
     if (!element.isF32() && !element.isF64())
       return op->emitError() << "cannot differentiate " << op->getName() << " of " << element
                              << "; supported: f32, f64";
-    auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
-    if (differentiable && differentiable.hasAdjoint(adjoints))
-      differentiable.saveForAdjoint(rewriter);
-    else if (differentiable)
-      decomposed.push_back(op);
+    if (auto differentiable = dyn_cast<DifferentiableOpInterface>(op))
+      found.push_back(differentiable);
   }
-  RewritePatternSet patterns(function.getContext());
+  return found;
+}
+
+LogicalResult prepareForAdjoints(Block &block, llvm::function_ref<Adjoints()> want) {
+  Adjoints adjoints = want();
+  FailureOr<SmallVector<DifferentiableOpInterface>> before = findOnTheWay(block, adjoints);
+  if (failed(before))
+    return failure();
+  SmallVector<Operation *> decomposed;
+  for (DifferentiableOpInterface op : *before)
+    if (!op.hasAdjoint(adjoints))
+      decomposed.push_back(op);
+  RewritePatternSet patterns(block.getParentOp()->getContext());
   populateDecompositions(patterns);
   GreedyRewriteConfig config;
   config.setStrictness(GreedyRewriteStrictness::ExistingOps).enableFolding(false).enableConstantCSE(false);
-  return applyOpPatternsGreedily(decomposed, std::move(patterns), config);
+  if (failed(applyOpPatternsGreedily(decomposed, std::move(patterns), config)))
+    return failure();
+  FailureOr<SmallVector<DifferentiableOpInterface>> after = findOnTheWay(block, want());
+  if (failed(after))
+    return failure();
+  IRRewriter rewriter(block.getParentOp()->getContext());
+  for (DifferentiableOpInterface op : *after)
+    op.saveForAdjoint(rewriter);
+  return success();
 }
 
 void eraseUnused(func::FuncOp function) {

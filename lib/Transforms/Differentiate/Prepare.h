@@ -21,9 +21,10 @@ llvm::LogicalResult emptyState(mlir::func::FuncOp function);
 /// Replaces feed-forward blocks by products, and named operations of linalg by generic ones but for fills and transpositions.
 void splitForAdjoints(mlir::func::FuncOp function);
 
-/// Decomposes operations between what `adjoints` wants and what the function returns whose adjoints leave something out, and lets the
-/// others save what their adjoints read. Fails after an error at a value of floats that have no gradients here.
-llvm::LogicalResult prepareForAdjoints(mlir::func::FuncOp function, const Adjoints &adjoints);
+/// Decomposes the operations of `block` between what `want` wants and what the block returns whose adjoints leave something out, and lets
+/// the others save what their adjoints read. `want` is asked again for each change. Fails after an error at a value of floats that have no
+/// gradients here.
+llvm::LogicalResult prepareForAdjoints(mlir::Block &block, llvm::function_ref<Adjoints()> want);
 
 /// Erases what nothing reads, operands of loop nests too.
 void eraseUnused(mlir::func::FuncOp function);

@@ -36,6 +36,7 @@ private:
   Value minus(Value left, Value right) { return arith::SubFOp::create(b, left, right); }
   Value negative(Value value) { return arith::NegFOp::create(b, value); }
   Value square(Value value) { return mul(value, value); }
+  Value root(Value value) { return math::SqrtOp::create(b, value); }
   Value where(Value condition, Value then, Value otherwise) {
     return arith::SelectOp::create(b, condition, then, otherwise);
   }
@@ -71,6 +72,10 @@ bool ScalarRule::buildArith() {
       .Case<arith::MinimumFOp, arith::MinNumFOp>(
           [&](auto) { return addWhere(arith::CmpFOp::create(b, Predicate::OLE, x(0), x(1)), 0, 1), true; })
       .Case<arith::SelectOp>([&](auto) { return addWhere(x(0), 1, 2), true; })
+      .Case<arith::RemFOp>([&](auto) {
+        Value whole = math::TruncOp::create(b, div(x(0), x(1)));
+        return add(0, g), add(1, negative(mul(g, whole))), true;
+      })
       .Case<arith::ExtFOp>([&](auto) { return add(0, arith::TruncFOp::create(b, x().getType(), g)), true; })
       .Case<arith::TruncFOp>([&](auto) { return add(0, arith::ExtFOp::create(b, x().getType(), g)), true; })
       .Default([](Operation *) { return false; });
@@ -104,6 +109,12 @@ bool ScalarRule::buildMath() {
       .Case<SinOp>([&](auto) { return factor(CosOp::create(b, x())); })
       .Case<CosOp>([&](auto) { return factor(negative(SinOp::create(b, x()))); })
       .Case<AtanOp>([&](auto) { return quotient(plus(number(1), square(x()))); })
+      .Case<AsinOp>([&](auto) { return quotient(root(minus(number(1), square(x())))); })
+      .Case<AcosOp>([&](auto) { return quotient(negative(root(minus(number(1), square(x()))))); })
+      .Case<AsinhOp>([&](auto) { return quotient(root(plus(square(x()), number(1)))); })
+      .Case<AcoshOp>([&](auto) { return quotient(root(minus(square(x()), number(1)))); })
+      .Case<AtanhOp>([&](auto) { return quotient(minus(number(1), square(x()))); })
+      .Case<TanOp>([&](auto) { return factor(plus(number(1), square(y))); })
       .Case<SinhOp>([&](auto) { return factor(CoshOp::create(b, x())); })
       .Case<CoshOp>([&](auto) { return factor(SinhOp::create(b, x())); })
       .Case<AbsFOp>([&](auto) {

@@ -7,7 +7,9 @@
 
 #include "hone/Dialect/Hone/HoneOps.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 
@@ -51,7 +53,27 @@ static LogicalResult cast(LocBuilder &b, tensor::CastOp op, Value g, Adjoints &a
   return success();
 }
 
+/// The sum of two tensors, in the memory of the first.
+static Value addInto(LocBuilder &b, Value sum, Value part) {
+  int64_t rank = llvm::cast<RankedTensorType>(sum.getType()).getRank();
+  SmallVector<AffineMap> maps(2, b.getMultiDimIdentityMap(rank));
+  SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
+  auto add = [](OpBuilder &nested, Location loc, ValueRange args) {
+    linalg::YieldOp::create(nested, loc, ValueRange(arith::AddFOp::create(nested, loc, args[1], args[0])));
+  };
+  return linalg::GenericOp::create(b, sum.getType(), part, sum, maps, iterators, add).getResult(0);
+}
+
+/// Where the tensor has a gradient already the part is added to its slice: in a loop nothing else is touched.
 static LogicalResult slice(LocBuilder &b, tensor::ExtractSliceOp op, Value g, Adjoints &adjoints) {
+  if (Value sum = adjoints.get(op.getSource()); sum && adjoints.isWanted(op.getSource())) {
+    Sizes offsets = op.getMixedOffsets(), sizes = op.getMixedSizes(), strides = op.getMixedStrides();
+    Value before =
+        tensor::ExtractSliceOp::create(b, llvm::cast<RankedTensorType>(g.getType()), sum, offsets, sizes, strides);
+    Value after = tensor::InsertSliceOp::create(b, addInto(b, before, g), sum, offsets, sizes, strides);
+    adjoints.replace(op.getSource(), after);
+    return success();
+  }
   Value zeros = buildZeros(b, op.getSource());
   adjoints.add(
       b, op.getSource(),
@@ -85,8 +107,38 @@ static LogicalResult pad(LocBuilder &b, tensor::PadOp op, Value g, Adjoints &adj
 
 /// One element as a number.
 static LogicalResult extract(LocBuilder &b, tensor::ExtractOp op, Value g, Adjoints &adjoints) {
+  if (Value sum = adjoints.get(op.getTensor()); sum && adjoints.isWanted(op.getTensor())) {
+    Value both = arith::AddFOp::create(b, tensor::ExtractOp::create(b, sum, op.getIndices()), g);
+    adjoints.replace(op.getTensor(), tensor::InsertOp::create(b, both, sum, op.getIndices()));
+    return success();
+  }
   Value zeros = buildZeros(b, op.getTensor());
   adjoints.add(b, op.getTensor(), tensor::InsertOp::create(b, g, zeros, op.getIndices()));
+  return success();
+}
+
+/// A number that becomes an element.
+static LogicalResult insert(LocBuilder &b, tensor::InsertOp op, Value g, Adjoints &adjoints) {
+  if (adjoints.isWanted(op.getScalar()))
+    adjoints.add(b, op.getScalar(), tensor::ExtractOp::create(b, g, op.getIndices()));
+  if (adjoints.isWanted(op.getDest())) {
+    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(op.getScalar().getType()));
+    adjoints.add(b, op.getDest(), tensor::InsertOp::create(b, zero, g, op.getIndices()));
+  }
+  return success();
+}
+
+/// Numbers that are the elements of a tensor, in their order.
+static LogicalResult fromElements(LocBuilder &b, tensor::FromElementsOp op, Value g, Adjoints &adjoints) {
+  ArrayRef<int64_t> shape = op.getType().getShape();
+  SmallVector<int64_t> strides = computeStrides(shape);
+  for (auto [i, element] : llvm::enumerate(op.getElements())) {
+    SmallVector<Value> place;
+    for (int64_t index : delinearize(i, strides))
+      place.push_back(arith::ConstantIndexOp::create(b, index));
+    if (adjoints.isWanted(element))
+      adjoints.add(b, element, tensor::ExtractOp::create(b, g, place));
+  }
   return success();
 }
 
@@ -107,6 +159,8 @@ void registerTensorAdjoints(DialectRegistry &registry) {
     InsertSliceOp::attachInterface<Moved<InsertSliceOp, insertSlice>>(*context);
     PadOp::attachInterface<Moved<PadOp, pad>>(*context);
     ExtractOp::attachInterface<Moved<ExtractOp, extract>>(*context);
+    InsertOp::attachInterface<Moved<InsertOp, insert>>(*context);
+    FromElementsOp::attachInterface<Moved<FromElementsOp, fromElements>>(*context);
   });
   registry.addExtension(
       +[](MLIRContext *context, HoneDialect *) { UnpackOp::attachInterface<Moved<UnpackOp, unpack>>(*context); });

@@ -3,12 +3,13 @@
 // What is on the way of a gradient and has no adjoint is named.
 
 hone.param @w : tensor<4xf32> = dense<1.0> : tensor<4xf32>
-func.func @main(%n: index) -> tensor<4xf32> {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
+func.func @main(%go: i1) -> tensor<4xf32> {
   %w = hone.get_param @w : tensor<4xf32>
-  // expected-error @below {{cannot differentiate scf.for: it has no adjoint}}
-  %y = scf.for %i = %c0 to %n step %c1 iter_args(%x = %w) -> tensor<4xf32> {
+  // expected-error @below {{cannot differentiate scf.while: it has no adjoint}}
+  %y = scf.while (%x = %w) : (tensor<4xf32>) -> tensor<4xf32> {
+    scf.condition(%go) %x : tensor<4xf32>
+  } do {
+  ^bb0(%x: tensor<4xf32>):
     scf.yield %x : tensor<4xf32>
   }
   return %y : tensor<4xf32>
@@ -17,14 +18,30 @@ func.func @main(%n: index) -> tensor<4xf32> {
 // -----
 
 hone.param @w : tensor<4xf32> = dense<1.0> : tensor<4xf32>
+func.func @main(%n: index) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %w = hone.get_param @w : tensor<4xf32>
+  %begin = tensor.cast %w : tensor<4xf32> to tensor<?xf32>
+  // expected-error @below {{cannot differentiate scf.for: the shape of carried value 0 may change}}
+  %y = scf.for %i = %c0 to %n step %c1 iter_args(%x = %begin) -> tensor<?xf32> {
+    %part = tensor.extract_slice %x[0] [%i] [1] : tensor<?xf32> to tensor<?xf32>
+    scf.yield %part : tensor<?xf32>
+  }
+  return %y : tensor<?xf32>
+}
+
+// -----
+
+hone.param @w : tensor<4xf32> = dense<1.0> : tensor<4xf32>
 func.func @main() -> tensor<f32> {
   %w = hone.get_param @w : tensor<4xf32>
   %one = arith.constant dense<1.0> : tensor<f32>
-  // expected-error @below {{cannot differentiate linalg.generic: it reduces with arith.mulf; supported: sums, maxima, minima}}
+  // expected-error @below {{cannot differentiate linalg.generic: it reduces with arith.subf; supported: sums, products, maxima, minima}}
   %y = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> ()>], iterator_types = ["reduction"]}
       ins(%w : tensor<4xf32>) outs(%one : tensor<f32>) {
   ^bb0(%x: f32, %sofar: f32):
-    %p = arith.mulf %sofar, %x : f32
+    %p = arith.subf %sofar, %x : f32
     linalg.yield %p : f32
   } -> tensor<f32>
   return %y : tensor<f32>
@@ -39,8 +56,8 @@ func.func @main() -> tensor<4xf32> {
   %y = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
       ins(%w : tensor<4xf32>) outs(%empty : tensor<4xf32>) {
   ^bb0(%x: f32, %out: f32):
-    // expected-error @below {{cannot differentiate arith.remf: it has no adjoint}}
-    %p = arith.remf %x, %x : f32
+    // expected-error @below {{cannot differentiate math.cbrt: it has no adjoint}}
+    %p = math.cbrt %x : f32
     linalg.yield %p : f32
   } -> tensor<4xf32>
   return %y : tensor<4xf32>
@@ -48,16 +65,17 @@ func.func @main() -> tensor<4xf32> {
 
 // -----
 
-hone.param @filter : tensor<3xf32> = dense<1.0> : tensor<3xf32>
-func.func @main(%image: tensor<8xf32>) -> tensor<6xf32> {
-  %filter = hone.get_param @filter : tensor<3xf32>
-  %doubled = tensor.cast %filter : tensor<3xf32> to tensor<?xf32>
-  %f = tensor.cast %doubled : tensor<?xf32> to tensor<3xf32>
-  %zeros = arith.constant dense<0.0> : tensor<6xf32>
-  %x = tensor.insert_slice %f into %image[0] [3] [1] : tensor<3xf32> into tensor<8xf32>
-  // expected-error @below {{it reads operand #0 in a way that is no choice and no repetition of its dimensions}}
-  %y = linalg.conv_1d ins(%x, %f : tensor<8xf32>, tensor<3xf32>) outs(%zeros : tensor<6xf32>) -> tensor<6xf32>
-  return %y : tensor<6xf32>
+hone.param @w : tensor<4xf32> = dense<1.0> : tensor<4xf32>
+func.func @main() -> tensor<8xf32> {
+  %w = hone.get_param @w : tensor<4xf32>
+  %empty = tensor.empty() : tensor<8xf32>
+  // expected-error @below {{it reads operand #0 in a way that is no choice, no repetition and no window of its dimensions}}
+  %y = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0 floordiv 2)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+      ins(%w : tensor<4xf32>) outs(%empty : tensor<8xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    linalg.yield %x : f32
+  } -> tensor<8xf32>
+  return %y : tensor<8xf32>
 }
 
 // -----
