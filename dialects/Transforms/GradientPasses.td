@@ -48,6 +48,15 @@ def Differentiate : Pass<"hone-differentiate", "::mlir::ModuleOp"> {
                     Statistic<"numGradients", "num-gradients-returned", "Number of gradients that are returned">];
 }
 
+def ExpandGradients : Pass<"hone-expand-gradients", "::mlir::func::FuncOp"> {
+  let summary = "Build the adjoints that Gradient of ONNX stands for";
+  let description = [{
+    Replaces each `onnx.ai.onnx.preview.training.Gradient` by the adjoints of the operations between its xs and y, its last operand, from the last to the first, as `hone-differentiate`
+    builds those of an entry. One after another, so that gradients of gradients are those of adjoints.
+  }];
+  let statistics = [Statistic<"numExpanded", "num-gradients-expanded", "Number of operations that were replaced">];
+}
+
 def AddOptimizer : Pass<"hone-add-optimizer", "::mlir::ModuleOp"> {
   let summary = "Make a step of training of an entry that computes gradients";
   let description = [{

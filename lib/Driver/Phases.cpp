@@ -8,7 +8,9 @@
 #include "hone/Conversion/Passes.h"
 #include "hone/Conversion/Raising.h"
 #include "hone/Target/CPU.h"
+#include "hone/Transforms/Passes.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
@@ -27,6 +29,7 @@ static void buildLowerPhase(OpPassManager &pm, const PhaseSettings &) {
   pm.addPass(createMoveTransposes());
   pm.addPass(createFoldBatchNorms());
   pm.addPass(createConvertOnnxToLinalg());
+  pm.addNestedPass<func::FuncOp>(createExpandGradients());
   pm.addPass(createHoistChecks());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

@@ -6,6 +6,7 @@
 #include "GraphExporter.h"
 
 #include "ExportTensor.h"
+#include "hone/Dialect/Onnx/Gradient.h"
 #include "hone/Dialect/Onnx/OnnxDescription.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 
@@ -154,7 +155,8 @@ LogicalResult GraphExporter::exportOperation(Operation *op, GraphProto &graph) {
     node->set_domain(domain);
     domains.insert(domain);
   }
-  for (Value operand : op->getOperands())
+  // The last operand of Gradient is what its attribute y names.
+  for (Value operand : op->getOperands().drop_back(op->getName().getStringRef() == onnxir::kGradientName))
     node->add_input(getName(operand));
   if (failed(exportAttributes(op, *node)) || failed(exportRegions(op, *node)))
     return failure();

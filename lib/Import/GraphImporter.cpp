@@ -7,6 +7,7 @@
 #include "ImportTensor.h"
 
 #include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Dialect/Onnx/Gradient.h"
 #include "hone/Dialect/Onnx/OnnxDescription.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/Dialect/Onnx/PackedElements.h"
@@ -280,6 +281,32 @@ static const TensorProto *getConstantTensor(const NodeProto &node) {
   return node.attribute(0).has_t() ? &node.attribute(0).t() : nullptr;
 }
 
+/// Gradient names what it is of by attributes: y becomes its last operand, and its inputs have to be what xs and zs name.
+LogicalResult GraphImporter::bindGradient(const NodeProto &node, Location loc, SmallVectorImpl<Value> &operands) {
+  SmallVector<std::string> names;
+  std::string y;
+  for (const AttributeProto &attribute : node.attribute()) {
+    if (attribute.name() == "xs")
+      names.insert(names.begin(), attribute.strings().begin(), attribute.strings().end());
+    else if (attribute.name() == "zs")
+      names.append(attribute.strings().begin(), attribute.strings().end());
+    else if (attribute.name() == "y")
+      y = attribute.s();
+  }
+  if (names.size() != operands.size())
+    return emitError(loc) << "expected an input for each name in xs and zs, " << names.size() << ", but got "
+                          << operands.size();
+  for (auto [name, operand] : llvm::zip_equal(names, operands))
+    if (lookUp(name) != operand)
+      return emitError(loc) << "unsupported gradient where '" << name
+                            << "' has another value; supported: inputs that are what xs and zs name";
+  Value of = lookUp(y);
+  if (!of)
+    return emitError(loc) << "expected y '" << y << "' to be made by an earlier node, but it is not";
+  operands.push_back(of);
+  return success();
+}
+
 LogicalResult GraphImporter::importNode(const NodeProto &node) {
   Location loc = getLocation(node);
   if (const TensorProto *tensor = getConstantTensor(node))
@@ -288,6 +315,8 @@ LogicalResult GraphImporter::importNode(const NodeProto &node) {
   if (failed(inputs))
     return failure();
   std::string name = onnxir::getOperationName(node.domain(), node.op_type());
+  if (name == onnxir::kGradientName && failed(bindGradient(node, loc, *inputs)))
+    return failure();
   if (!RegisteredOperationName::lookup(name, builder.getContext()))
     return emitError(loc) << "unsupported operator '" << node.op_type() << "' of domain '" << node.domain() << "'";
   OperationState state(loc, name);

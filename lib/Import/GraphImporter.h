@@ -50,6 +50,8 @@ private:
   mlir::LogicalResult yieldOutputs(const ::onnx::GraphProto &graph, mlir::Location loc,
                                    mlir::SmallVectorImpl<mlir::Value> &values);
 
+  mlir::LogicalResult bindGradient(const ::onnx::NodeProto &node, mlir::Location loc,
+                                   mlir::SmallVectorImpl<mlir::Value> &operands);
   mlir::FailureOr<mlir::SmallVector<mlir::Value>> lookUpInputs(const ::onnx::NodeProto &node, mlir::Location loc);
   std::string makeSymbol(mlir::StringRef name);
   mlir::Value lookUp(mlir::StringRef name);

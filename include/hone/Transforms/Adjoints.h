@@ -21,8 +21,8 @@ class Adjoints {
 public:
   /// Wants the gradient of `value`.
   void want(mlir::Value value) { wanted.insert(value); }
-  /// Wants those of all floats in `block` that are computed of wanted ones.
-  void wantResults(mlir::Block &block);
+  /// Wants those of all floats in `block`, before `end` if that is given, that are computed of wanted ones.
+  void wantResults(mlir::Block &block, mlir::Operation *end = nullptr);
   bool isWanted(mlir::Value value) const { return wanted.contains(value); }
 
   /// The sum of what was added to the gradient of `value`, or null where nothing was: it is zero.

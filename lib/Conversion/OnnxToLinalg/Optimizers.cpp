@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Adagrad, Adam and Momentum of ai.onnx.preview.training: learning rate R, update count T, then parameters X, their gradients G and what
-// the optimizer remembers of each, a tensor for every parameter. Results are the next parameters and the next memories, in that order.
+// the optimizer remembers of each, a tensor for every parameter. Results are the next parameters and the next memories, in that order. And
+// Gradient, which hone-expand-gradients builds.
 
 #include "Formula.h"
+
+#include "hone/Dialect/Onnx/Gradient.h"
 
 namespace hone::lowering {
 
@@ -86,9 +89,33 @@ static LogicalResult lowerMomentum(Node &node) {
   return lowerOptimizer(node, {nextParameter, nextMomentum});
 }
 
+/// Stays the same operation, of lowered values.
+static LogicalResult lowerGradient(Node &node) {
+  auto names = node.op->getAttrOfType<mlir::ArrayAttr>("xs");
+  unsigned count = names ? names.size() : 0;
+  if (count == 0 || count >= node.inputs() || node.results() > count)
+    return node.fail() << "expected an input for each name in xs and zs and no more outputs than names in xs";
+  mlir::OperationState state(node.op->getLoc(), onnxir::kGradientName);
+  state.addAttributes(node.op->getAttrs());
+  for (unsigned i = 0; i < node.inputs(); ++i) {
+    Type element = node.element(i);
+    bool isRead = i < count || i + 1 == node.inputs();
+    if (isRead && !element.isF32() && !element.isF64())
+      return node.fail() << "unsupported type " << node.type(i) << "; supported: tensors of f32 and f64";
+    state.addOperands(node.in(i));
+    if (i < node.results())
+      state.addTypes(node.in(i).getType());
+  }
+  Operation *gradients = node.b.create(state);
+  for (unsigned i = 0; i < node.results(); ++i)
+    node.set(i, gradients->getResult(i));
+  return mlir::success();
+}
+
 void addOptimizerLowerings(LoweringTable &table) {
   table["onnx.ai.onnx.preview.training.Adagrad"] = lowerAdagrad;
   table["onnx.ai.onnx.preview.training.Adam"] = lowerAdam;
+  table["onnx.ai.onnx.preview.training.Gradient"] = lowerGradient;
   table["onnx.ai.onnx.preview.training.Momentum"] = lowerMomentum;
 }
 

@@ -17,8 +17,10 @@ namespace hone {
 
 bool hasGradient(Type type) { return isa<FloatType>(getElementTypeOrSelf(type)); }
 
-void Adjoints::wantResults(Block &block) {
+void Adjoints::wantResults(Block &block, Operation *end) {
   for (Operation &op : block) {
+    if (&op == end)
+      return;
     bool dependsOnWanted = llvm::any_of(op.getOperands(), [&](Value operand) { return isWanted(operand); });
     if (!dependsOnWanted && op.getNumRegions() != 0)
       visitUsedValuesDefinedAbove(op.getRegions(), [&](OpOperand *use) { dependsOnWanted |= isWanted(use->get()); });
