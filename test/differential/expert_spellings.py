@@ -14,11 +14,12 @@ WIDTH, HIDDEN = 64, 96
 class Spelling:
     """A model of one block; `form` is one of the functions below."""
 
-    def __init__(self, form, experts=4, chosen=2, gate="silu", biases=False, unused=None):
+    def __init__(self, form, experts=4, chosen=2, gate="silu", biases=False, unused=None, width=WIDTH, hidden=HIDDEN):
         self.rng = np.random.default_rng(3)
         self.experts, self.chosen, self.gate, self.biases = experts, chosen, gate, biases
+        self.width, self.hidden = width, hidden
         self.nodes, self.constants, self.count = [], {}, 0
-        router = self.draw(WIDTH, experts)
+        router = self.draw(width, experts)
         logits = self.add("MatMul", "x", self.constant(router))
         if unused is not None:
             never = np.zeros(experts, np.float32)
@@ -65,11 +66,11 @@ class Spelling:
 
     def layers(self):
         """Matrices [experts, inputs, outputs] and biases [experts, outputs]."""
-        first, second = self.draw(self.experts, WIDTH, 2 * HIDDEN), self.draw(self.experts, HIDDEN, WIDTH)
-        return first, self.draw(self.experts, 2 * HIDDEN), second, self.draw(self.experts, WIDTH)
+        first, second = self.draw(self.experts, self.width, 2 * self.hidden), self.draw(self.experts, self.hidden, self.width)
+        return first, self.draw(self.experts, 2 * self.hidden), second, self.draw(self.experts, self.width)
 
     def proto(self):
-        infos = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, ["rows", WIDTH])] for name in ("x", "y")]
+        infos = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, ["rows", self.width])] for name in ("x", "y")]
         nodes = [*self.nodes, helper.make_node("Identity", [self.result], ["y"])]
         graph = helper.make_graph(nodes, "experts", *infos,
                                   [onnx.numpy_helper.from_array(array, name) for name, array in self.constants.items()])
@@ -79,13 +80,13 @@ class Spelling:
         return self.proto()
 
     def inputs(self, rows):
-        return {"x": self.rng.standard_normal((rows, WIDTH)).astype(np.float32)}
+        return {"x": self.rng.standard_normal((rows, self.width)).astype(np.float32)}
 
 
 def gathered(s):
     ids = s.add("Unsqueeze", s.add("Reshape", s.ids, s.integers(-1)), s.integers(-1))
     x = s.add("Expand", s.add("Unsqueeze", "x", s.integers(1)), s.integers(1, s.chosen, 1))
-    x = s.add("Reshape", x, s.integers(-1, WIDTH))
+    x = s.add("Reshape", x, s.integers(-1, s.width))
     first, first_bias, second, second_bias = s.layers()
 
     def multiply(rows, weights, bias):
@@ -95,7 +96,7 @@ def gathered(s):
 
     rows = multiply(s.activate(multiply(x, first, first_bias), 1), second, second_bias)
     weights = s.add("Unsqueeze", s.add("Reshape", s.weights, s.integers(-1)), s.integers(-1))
-    terms = s.add("Reshape", s.add("Mul", rows, weights), s.integers(-1, s.chosen, WIDTH))
+    terms = s.add("Reshape", s.add("Mul", rows, weights), s.integers(-1, s.chosen, s.width))
     return s.add("ReduceSum", terms, s.integers(1), keepdims=0)
 
 
@@ -131,7 +132,7 @@ def ordered(s):
     count = s.add("Squeeze", s.add("Shape", order), s.integers(0))
     back = s.add("ScatterND", zeros, places, s.add("Range", s.integer(0), count, s.integer(1)))
     rows = s.add("GatherND", rows, s.add("Unsqueeze", back, s.integers(-1)))
-    terms = s.add("Reshape", rows, s.integers(-1, s.chosen, WIDTH))
+    terms = s.add("Reshape", rows, s.integers(-1, s.chosen, s.width))
     return s.add("ReduceSum", terms, s.integers(1), keepdims=0)
 
 
@@ -145,13 +146,13 @@ def added(s, turned=True, adds=False):
         places = s.add("Split", s.add("Transpose", s.add("NonZero", mask), perm=[1, 0]), outputs=2, axis=1, num_outputs=2)
         token, slot = (s.add("Squeeze", place, s.integers(1)) for place in (reversed(places) if turned else places))
         rows = s.add("Gather", "x", token, axis=0)
-        gate, up = (s.add("MatMul", rows, s.constant(s.draw(WIDTH, HIDDEN))) for _ in range(2))
+        gate, up = (s.add("MatMul", rows, s.constant(s.draw(s.width, s.hidden))) for _ in range(2))
         if s.biases:
-            gate, up = (s.add("Add", part, s.constant(s.draw(HIDDEN, 1)[:, 0])) for part in (gate, up))
+            gate, up = (s.add("Add", part, s.constant(s.draw(s.hidden, 1)[:, 0])) for part in (gate, up))
         rows = s.add("Mul", s.add("Mul", gate, s.add("Sigmoid", gate)), up)
-        rows = s.add("MatMul", rows, s.constant(s.draw(HIDDEN, WIDTH)))
+        rows = s.add("MatMul", rows, s.constant(s.draw(s.hidden, s.width)))
         if s.biases:
-            rows = s.add("Add", rows, s.constant(s.draw(WIDTH, 1)[:, 0]))
+            rows = s.add("Add", rows, s.constant(s.draw(s.width, 1)[:, 0]))
         flat = s.add("Reshape", s.weights, s.integers(-1, 1))
         place = s.add("Add", slot, s.add("Mul", token, s.integer(s.chosen)))
         rows = s.add("Mul", rows, s.add("Gather", flat, place, axis=0))
@@ -169,7 +170,7 @@ def dense(s):
     logits = s.nodes[-2].input[0]
     zeros = s.add("ConstantOfShape", s.add("Shape", logits), value=helper.make_tensor("zero", TensorProto.FLOAT, [1], [0.0]))
     scores = s.add("Transpose", s.add("ScatterElements", zeros, s.ids, s.weights, axis=1), perm=[1, 0])
-    x = s.add("Reshape", s.add("Tile", "x", s.integers(s.experts, 1)), s.integers(s.experts, -1, WIDTH))
+    x = s.add("Reshape", s.add("Tile", "x", s.integers(s.experts, 1)), s.integers(s.experts, -1, s.width))
 
     def multiply(rows, weights, bias):
         rows = s.add("MatMul", rows, s.constant(weights))

@@ -8,6 +8,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+import expert_spellings
+
 OPSET = 23
 
 
@@ -236,11 +238,19 @@ def recurrent(source):
                               {"w": source.normal(4, 1, 3), "b": source.normal(4)}, opset=27)
 
 
+def experts(source):
+    """Blocks of experts; one of them has an expert that no row chooses."""
+    x = {"x": source.normal(5, 8).astype(np.float32)}
+    for name, options in (("biases", {"biases": True}), ("three", {"chosen": 3}), ("unused", {"unused": 2}), ("one", {"chosen": 1})):
+        spelling = expert_spellings.Spelling(expert_spellings.gathered, width=8, hidden=6, **options)
+        yield f"experts-{name}", Case([*spelling.nodes, node("Identity", spelling.result)], x, spelling.constants, opset=18)
+
+
 def cases():
     """Names, cases, and the types of floats that each is checked in; in f32 it is raised."""
     source = Source()
     for families, elements in (((elementwise, reductions, products, movement, control, windows), [np.float64]),
-                               ((layers,), [np.float64, np.float32]), ((attention, recurrent), [np.float32])):
+                               ((layers,), [np.float64, np.float32]), ((attention, recurrent, experts), [np.float32])):
         for family in families:
             for name, case in family(source):
                 yield name, case, elements

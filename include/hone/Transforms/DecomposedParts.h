@@ -1,13 +1,15 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Parts of decompositions that adjoints compute as well.
+// Parts of decompositions that adjoints compute as well, and those that are made for adjoints.
 
 #ifndef HONE_TRANSFORMS_DECOMPOSEDPARTS_H
 #define HONE_TRANSFORMS_DECOMPOSEDPARTS_H
 
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Transforms/Loops.h"
+
+#include "mlir/IR/PatternMatch.h"
 
 namespace hone {
 
@@ -23,6 +25,10 @@ mlir::Value buildLogSumExp(LocBuilder &builder, mlir::Value logits);
 
 /// The f32 tensor `tensor` times `factor`.
 mlir::Value buildScaled(LocBuilder &builder, mlir::Value tensor, float factor);
+
+/// Replaces a block of experts by operations that have adjoints: a loop over experts, each of which multiplies the rows that chose it. Takes
+/// the work of the chosen experts, and a comparison for each pair of choices.
+void groupExperts(mlir::RewriterBase &rewriter, MoeOp op);
 
 } // namespace hone
 

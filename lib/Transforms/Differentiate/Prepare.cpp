@@ -6,6 +6,7 @@
 #include "Prepare.h"
 
 #include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Transforms/DecomposedParts.h"
 #include "hone/Transforms/Passes.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -76,6 +77,8 @@ void splitForAdjoints(func::FuncOp function) {
   IRRewriter rewriter(function.getContext());
   function.walk([&](Operation *op) {
     rewriter.setInsertionPoint(op);
+    if (auto moe = dyn_cast<MoeOp>(op))
+      return groupExperts(rewriter, moe);
     if (splitIntoProducts(rewriter, op))
       return;
     if (auto named = dyn_cast<linalg::LinalgOp>(op);

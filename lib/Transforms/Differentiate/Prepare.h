@@ -18,7 +18,7 @@ namespace hone {
 /// earlier calls have left.
 llvm::LogicalResult emptyState(mlir::func::FuncOp function);
 
-/// Replaces feed-forward blocks by products, and named operations of linalg by generic ones but for fills and transpositions.
+/// Replaces feed-forward blocks by products, experts by a loop over them, and named operations of linalg by generic ones but for fills and transpositions.
 void splitForAdjoints(mlir::func::FuncOp function);
 
 /// Decomposes the operations of `block` between what `want` wants and what the block returns whose adjoints leave something out, and lets
