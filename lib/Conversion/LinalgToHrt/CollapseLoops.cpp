@@ -44,6 +44,42 @@ static SmallVector<ReassociationIndices> findNeighbours(linalg::LinalgOp op) {
   return groups;
 }
 
+/// Reads and writes what is transposed as it lies, so that neighbours in memory are neighbouring dimensions of the operand.
+static void readTransposed(linalg::GenericOp op) {
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto transposed = operand.get().getDefiningOp<memref::TransposeOp>();
+    if (!transposed)
+      continue;
+    AffineMap &map = maps[operand.getOperandNumber()], order = transposed.getPermutation();
+    SmallVector<AffineExpr> results(map.getNumResults());
+    for (auto [i, result] : llvm::enumerate(map.getResults()))
+      results[order.getDimPosition(i)] = result;
+    map = AffineMap::get(map.getNumDims(), 0, results, op.getContext());
+    operand.set(transposed.getIn());
+  }
+  op.setIndexingMapsAttr(Builder(op.getContext()).getAffineMapArrayAttr(maps));
+}
+
+/// The operation with its loops in the order of the dimensions of what has most of them, results first.
+static linalg::GenericOp orderLoops(IRRewriter &rewriter, linalg::GenericOp op) {
+  AffineMap longest = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  for (OpOperand *input : op.getDpsInputOperands())
+    if (AffineMap map = op.getMatchingIndexingMap(input); map.getNumResults() > longest.getNumResults())
+      longest = map;
+  SmallVector<unsigned> order;
+  for (AffineExpr result : longest.getResults())
+    order.push_back(cast<AffineDimExpr>(result).getPosition());
+  for (unsigned dim = 0; dim < op.getNumLoops(); ++dim)
+    if (!llvm::is_contained(order, dim))
+      order.push_back(dim);
+  if (llvm::is_sorted(order))
+    return op;
+  rewriter.setInsertionPoint(op);
+  auto ordered = linalg::interchangeGenericOp(rewriter, op, order);
+  return succeeded(ordered) ? *ordered : op;
+}
+
 linalg::LinalgOp collapseLoops(linalg::LinalgOp op) {
   IRRewriter rewriter(op);
   if (auto generic = dyn_cast<linalg::GenericOp>(op.getOperation())) {
@@ -57,6 +93,10 @@ linalg::LinalgOp collapseLoops(linalg::LinalgOp op) {
       llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) { return map.isProjectedPermutation(); });
   if (!canCollapse)
     return op;
+  if (auto generic = dyn_cast<linalg::GenericOp>(op.getOperation())) {
+    readTransposed(generic);
+    op = orderLoops(rewriter, generic);
+  }
   SmallVector<ReassociationIndices> neighbours = findNeighbours(op);
   if (neighbours.empty())
     return op;

@@ -6,10 +6,28 @@
 // CHECK: scf.for %[[INNER:.*]] =
 // CHECK: memref.load %{{.*}}[%{{.*}}, %[[INNER]]]
 // CHECK: memref.store %{{.*}}, %{{.*}}[%{{.*}}, %[[INNER]]]
-func.func @columns(%x: memref<?x?xf32>, %y: memref<?x?xf32>) {
-  linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d1, d0)>, affine_map<(d0, d1) -> (d1, d0)>],
+func.func @columns(%x: memref<?x?xf32>, %bias: memref<?xf32>, %y: memref<?x?xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d1, d0)>, affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d1, d0)>],
                   iterator_types = ["parallel", "parallel"]}
-      ins(%x : memref<?x?xf32>) outs(%y : memref<?x?xf32>) {
+      ins(%x, %bias : memref<?x?xf32>, memref<?xf32>) outs(%y : memref<?x?xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %sum = arith.addf %a, %b : f32
+    linalg.yield %sum : f32
+  }
+  return
+}
+
+// What is transposed is read as it lies: neighbours in memory are one loop.
+// CHECK-LABEL: func.func private @transposed.loop
+// CHECK-COUNT-1: scf.for
+// CHECK-NOT: scf.for
+// CHECK: return
+func.func @transposed(%x: memref<?x?x?xf32>, %y: memref<?x?x?xf32>) {
+  %from = memref.transpose %x (d0, d1, d2) -> (d2, d0, d1) : memref<?x?x?xf32> to memref<?x?x?xf32, strided<[1, ?, ?]>>
+  %to = memref.transpose %y (d0, d1, d2) -> (d2, d0, d1) : memref<?x?x?xf32> to memref<?x?x?xf32, strided<[1, ?, ?]>>
+  linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>],
+                  iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%from : memref<?x?x?xf32, strided<[1, ?, ?]>>) outs(%to : memref<?x?x?xf32, strided<[1, ?, ?]>>) {
   ^bb0(%a: f32, %b: f32):
     linalg.yield %a : f32
   }
