@@ -21,7 +21,7 @@ using namespace mlir;
 
 namespace {
 
-/// Whether a place has at least a vector of channels, which may lie one after the other: others are rather copied than stored apart.
+/// Whether a place has at least a vector of channels, which may lie one after the other: others are rather copied than stored one by one.
 bool hasWholeVectors(memref::SubViewOp part) {
   constexpr int64_t lanes = 16;
   ArrayRef<int64_t> shape = part.getType().getShape();
