@@ -194,7 +194,7 @@ public:
     across = (columns + tileColumns - 1) / tileColumns;
     tiles = (lines + tileLines - 1) / tileLines * across;
     panels = (problem.outputs + kLanes - 1) / kLanes;
-    width = columns <= kFewPositions || panels % kManyPanels == 0 ? kManyPanels : kPairPanels;
+    width = columns <= kFewPositions || takesManyPanels(panels) ? kManyPanels : kPairPanels;
     endsOdd = width == kPairPanels && panels % width != 0 && panels > width && problem.outputs % kLanes == 0;
     blocks = endsOdd ? panels / width : (panels + width - 1) / width;
   }
@@ -236,6 +236,11 @@ private:
     const float *source;
     int64_t sample, group, line, lines, column, columns;
   };
+
+  /// Whether blocks of many panels, which read x less often, leave no single one, and registers hold their sums.
+  static bool takesManyPanels(int64_t panels) {
+    return kPairPanels > 1 && panels >= kManyPanels && panels % kManyPanels != 1;
+  }
 
   /// Whether the weights stay in the L2 cache.
   static bool isCached(const Convolution &problem) {

@@ -14,8 +14,9 @@
 
 namespace {
 
-constexpr int kWinogradPlaces = 16;               // of a tile, 4 x 4
-constexpr int64_t kWinogradFloats = 1 << 16;      // of transformed tiles, which stay in the L2 cache
+constexpr int kWinogradPlaces = 16;          // of a tile, 4 x 4
+constexpr int64_t kWinogradFloats = 1 << 16; // of transformed tiles, which stay in the L2 cache
+constexpr int kMostPanelsOfTile = kPairPanels > 1 ? kManyPanels : kPairPanels;
 constexpr int64_t kFewestWinogradPositions = 128; // of y, for which transforming the weights pays
 
 class WinogradConvolution {
@@ -58,15 +59,12 @@ public:
       threads.run([&] {
         int64_t first = index * block, count = smaller(block, tiles - first);
         Scratch<float> x(kWinogradPlaces * count * pitch);
-        Scratch<float> sums(kWinogradPlaces * count * kPairPanels * kLanes);
+        Scratch<float> sums(kWinogradPlaces * count * kMostPanelsOfTile * kLanes);
         for (int64_t tile = 0; tile < count; ++tile)
           for (int64_t channel = 0; channel < problem.inputs; channel += kLanes)
             transformTile(sample, first + tile, channel, x.data() + tile * pitch + channel, count * pitch);
-        for (int64_t panel = 0; panel < panels; panel += kPairPanels)
-          if (panel + kPairPanels <= panels)
-            multiply<kPairPanels>(sample, first, count, panel, x.data(), sums.data());
-          else
-            multiply<1>(sample, first, count, panel, x.data(), sums.data());
+        for (int64_t panel = 0; panel < panels;)
+          panel += multiplyMost<kMostPanelsOfTile>(sample, first, count, panel, x.data(), sums.data());
       });
     });
     threads.finish();
@@ -139,6 +137,16 @@ private:
       for (int w = 0; w < 4; ++w)
         store(to + (h * 4 + w) * stride, elements[h][w]);
     }
+  }
+
+  /// The same with as many panels as there are, but for powers of two and at most MOST; returns how many.
+  template <int MOST>
+  int64_t multiplyMost(int64_t sample, int64_t first, int64_t count, int64_t panel, const float *x, float *sums) const {
+    if constexpr (MOST > 1)
+      if (panel + MOST > panels)
+        return multiplyMost<MOST / 2>(sample, first, count, panel, x, sums);
+    multiply<MOST>(sample, first, count, panel, x, sums);
+    return MOST;
   }
 
   /// The products of tiles with PANELS panels, and what becomes of them.
