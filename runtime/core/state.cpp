@@ -248,15 +248,19 @@ absl::Status State::evict(size_t slot, std::span<const std::vector<int64_t>> kep
 absl::Status State::move(std::span<const PositionMove> moves) {
   std::vector<Positions> rows;
   for (Slot &slot : all) {
-    std::vector<PositionMove> own(moves.begin(), moves.end());
+    std::vector<PositionMove> own; // of a slot that has evicted positions
+    if (slot.evicted() > 0)
+      own.assign(moves.begin(), moves.end());
     for (PositionMove &each : own)
       each.from -= slot.evicted(), each.to -= slot.evicted();
-    if (slot.isInBlocks())
-      slot.moveInBlocks(own);
-    else if (slot.evicted() == 0)
+    if (slot.isInBlocks()) {
+      slot.moveInBlocks(own.empty() ? moves : own);
+    } else if (own.empty()) {
       rows.push_back(slot.positions());
-    else if (Positions part = slot.positions(); true)
+    } else {
+      Positions part = slot.positions();
       HONE_RETURN_IF_ERROR(memory->move({&part, 1}, own));
+    }
   }
   return memory->move(rows, moves);
 }

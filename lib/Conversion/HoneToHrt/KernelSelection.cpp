@@ -166,8 +166,8 @@ static KernelCall select(ConvolutionOp op) {
   KernelCall kernel{panels ? "hone.packed_convolution.f32" : "hone.convolution.f32",
                     {{"x", op.getX()}, {"weight", op.getWeight()}, {"bias", op.getBias()}},
                     {{"groups", op.getGroups()},
-                     {"activation", 0},
-                     {"isExact", op.getExact()}}, // hone-fold-clamps says what becomes of the sums
+                     {"activation", 0}, // hone-fold-clamps says what becomes of the sums
+                     {"isExact", op.getExact()}},
                     {{"scale", 1.0}, {"shift", 0.0}, {"least", -kernels::kNoLimit}, {"most", kernels::kNoLimit}}};
   addWindows(kernel, op);
   return kernel;

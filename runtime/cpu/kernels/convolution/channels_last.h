@@ -165,7 +165,7 @@ private:
     else if (size == 2)
       foldPanels<2, sums / 2>(windows, begin, end, fold);
     else
-      foldPanels < 1, sums<8 ? sums : 8>(windows, begin, end, fold);
+      foldPanels<1, sums>(windows, begin, end, fold);
   }
 
   template <int POSITIONS, int PANELS>
@@ -209,8 +209,7 @@ private:
       }
     }
     const Epilogue &epilogue = problem.epilogue;
-    const bool isActivated = epilogue.isActivated();
-    const float least = epilogue.least, most = epilogue.most; // y may be anything, for all that the compiler knows
+    const Limiter limit(epilogue);
     for (int v = 0; v < PANELS; ++v) {
       int64_t first = channel + v * kLanes;
       Vector bias = biasOf(epilogue, first, smaller(kLanes, lanes - v * kLanes));
@@ -218,8 +217,7 @@ private:
         Vector row = result[p][v] + bias;
         if (windows.residual)
           row += read(windows.residual + first + p * windows.residualPitch);
-        row = isActivated ? epilogue.limit(row) : clamp(row, least, most);
-        storeChannels(windows.y + first + p * windows.yPitch, row, lanes - v * kLanes);
+        storeChannels(windows.y + first + p * windows.yPitch, limit(row), lanes - v * kLanes);
       }
     }
   }

@@ -193,7 +193,7 @@ public:
     tileColumns = smaller(columns, kTilePositions);
     across = (columns + tileColumns - 1) / tileColumns;
     tiles = (lines + tileLines - 1) / tileLines * across;
-    panels = (problem.outputs + kLanes - 1) / kLanes;
+    panels = problem.panels();
     width = columns <= kFewPositions || takesManyPanels(panels) ? kManyPanels : kPairPanels;
     endsOdd = width == kPairPanels && panels % width != 0 && panels > width && problem.outputs % kLanes == 0;
     blocks = endsOdd ? panels / width : (panels + width - 1) / width;
@@ -244,7 +244,7 @@ private:
 
   /// Whether the weights stay in the L2 cache.
   static bool isCached(const Convolution &problem) {
-    return (problem.outputs + kLanes - 1) / kLanes * problem.steps() * kLanes <= kCachedWeights;
+    return problem.panels() * problem.steps() * kLanes <= kCachedWeights;
   }
 
   /// Lines of x that the windows of so many lines of y reach over.
@@ -319,9 +319,8 @@ private:
     float bias[PANELS * kLanes];
     for (int v = 0; v < PANELS && isDirect; ++v)
       store(bias + v * kLanes, biasOf(problem.epilogue, first + v * kLanes, smaller(kLanes, count - v * kLanes)));
-    int64_t panelsOfGroup = (problem.outputs + kLanes - 1) / kLanes;
     const float *channel = tile.source + tile.group * problem.inputs * rows.channelStride;
-    const float *panelWeights = weights.data + (tile.group * panelsOfGroup + panel) * weights.panelStride;
+    const float *panelWeights = weights.data + (tile.group * panels + panel) * weights.panelStride;
     BlockSteps row = {};
     row.pitch = problem.strides[2] * rows.columnStride;
     row.list = list;

@@ -138,6 +138,19 @@ private:
   }
 };
 
+/// Epilogue::limit of one vector after the other, by limits that stay in registers: y may be anything, for all that the compiler knows.
+class Limiter {
+public:
+  explicit Limiter(const Epilogue &epilogue)
+      : epilogue(epilogue), isActivated(epilogue.isActivated()), least(epilogue.least), most(epilogue.most) {}
+  Vector operator()(Vector values) const { return isActivated ? epilogue.limit(values) : clamp(values, least, most); }
+
+private:
+  const Epilogue &epilogue;
+  const bool isActivated;
+  const float least, most;
+};
+
 struct Convolution {
   Samples x, y;
   Epilogue epilogue;
@@ -148,6 +161,8 @@ struct Convolution {
   int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
   /// Products that are summed for an element of y.
   int64_t steps() const { return inputs * taps(); }
+  /// Of sixteen lanes each, of the output channels of a group.
+  int64_t panels() const { return (outputs + kLanes - 1) / kLanes; }
   /// Whether a place of the kernel along an axis reads an element of x in any window.
   bool readsX(int axis, int64_t place) const {
     int64_t first = place * dilations[axis] - low[axis], last = first + (y.sizes[axis] - 1) * strides[axis];

@@ -33,12 +33,12 @@ public:
 
   /// Floats of the transformed weights, `[places, panels, inputs, 16]`.
   static int64_t size(const Convolution &problem) {
-    return kWinogradPlaces * panelsOf(problem) * problem.inputs * kLanes;
+    return kWinogradPlaces * problem.panels() * problem.inputs * kLanes;
   }
 
   /// `steps` has room for as many as there are input channels.
   WinogradConvolution(const Convolution &problem, const WeightPanels &weights, Step *steps, float *transformed)
-      : problem(problem), weights(transformed), panels(panelsOf(problem)),
+      : problem(problem), weights(transformed), panels(problem.panels()),
         pitch((problem.inputs + kLanes - 1) / kLanes * kLanes), across(tilesAlong(problem, 2)),
         tiles(tilesAlong(problem, 1) * across) {
     for (int64_t c = 0; c < problem.inputs; ++c)
@@ -81,8 +81,6 @@ private:
     int64_t dilation = problem.dilations[axis];
     return index / dilation * 2 * dilation + index % dilation;
   }
-
-  static int64_t panelsOf(const Convolution &problem) { return (problem.outputs + kLanes - 1) / kLanes; }
 
   /// G g of three values: those of the four places.
   static void transformThree(Vector a, Vector b, Vector c, Vector (&to)[4]) {
@@ -185,9 +183,7 @@ private:
       rows[1][w] = b - c - d;
     }
     const Samples &y = problem.y, &residual = problem.epilogue.residual;
-    const Epilogue &epilogue = problem.epilogue;
-    const bool isActivated = epilogue.isActivated();
-    const float least = epilogue.least, most = epilogue.most;
+    const Limiter limit(problem.epilogue);
     int64_t line = placeOf(1, tile / across), column = placeOf(2, tile % across);
     for (int64_t h = 0; h < 2; ++h) {
       Vector results[2] = {rows[h][0] + rows[h][1] + rows[h][2], rows[h][1] - rows[h][2] - rows[h][3]};
@@ -198,8 +194,7 @@ private:
         Vector result = results[w] + bias;
         if (residual.data)
           result += loadChannels(residual.at(sample, output) + residual.offsetOf(0, atLine, atColumn), lanes);
-        result = isActivated ? epilogue.limit(result) : clamp(result, least, most);
-        storeChannels(y.at(sample, output) + y.offsetOf(0, atLine, atColumn), result, lanes);
+        storeChannels(y.at(sample, output) + y.offsetOf(0, atLine, atColumn), limit(result), lanes);
       }
     }
   }
