@@ -284,12 +284,7 @@ LogicalResult GenericAdjoint::addOperand(OpOperand &operand) {
   Value element = op.getMatchingBlockArgument(&operand);
   findActive({element});
   LogicalResult status = success();
-  auto body = [&](LocBuilder &b, ValueRange elements) {
-    IRMapping copies;
-    FailureOr<Value> gradient = buildGradient(b, elements, element, copies);
-    status = gradient;
-    return succeeded(gradient) ? *gradient : Value();
-  };
+  auto body = getBody(element, status);
   AffineMap chosen = AffineMap::get(map.getNumDims(), 0, loops, builder.getContext());
   Value gradient = buildNest(chosen, type.getElementType(), kept, body);
   if (kept.size() != sizes.size()) {
@@ -351,12 +346,7 @@ LogicalResult GenericAdjoint::addNumber(Value number) {
     return refuse("its body reads a value that gradients are wanted of");
   findActive({number});
   LogicalResult status = success();
-  auto body = [&](LocBuilder &b, ValueRange elements) {
-    IRMapping copies;
-    FailureOr<Value> gradient = buildGradient(b, elements, number, copies);
-    status = gradient;
-    return succeeded(gradient) ? *gradient : Value();
-  };
+  auto body = getBody(number, status);
   AffineMap none = AffineMap::get(op.getNumLoops(), 0, builder.getContext());
   Value sum = buildNest(none, number.getType(), {}, body);
   adjoints.add(builder, number, tensor::ExtractOp::create(builder, sum, ValueRange()));

@@ -62,6 +62,15 @@ private:
   void copyBody(LocBuilder &b, mlir::ValueRange elements, mlir::IRMapping &copies);
   mlir::FailureOr<mlir::Value> buildGradient(LocBuilder &b, mlir::ValueRange elements, mlir::Value of,
                                              mlir::IRMapping &copies);
+  /// The same as the body of a loop nest; `status` says whether there is a gradient.
+  auto getBody(mlir::Value of, llvm::LogicalResult &status) {
+    return [this, of, &status](LocBuilder &b, mlir::ValueRange elements) {
+      mlir::IRMapping copies;
+      mlir::FailureOr<mlir::Value> gradient = buildGradient(b, elements, of, copies);
+      status = gradient;
+      return succeeded(gradient) ? *gradient : mlir::Value();
+    };
+  }
   mlir::Value mapResult(const YieldedResult &found, mlir::ValueRange operands,
                         llvm::function_ref<mlir::Value(LocBuilder &, mlir::ValueRange)> body);
   llvm::LogicalResult addOperand(mlir::OpOperand &operand);
