@@ -14,20 +14,39 @@
 
 namespace {
 
-/// Products of rows that are sorted by expert with a layer of all experts, whose matrices lie one below the other:
-/// expert e has `rows` rows from e · rows on, which may begin within a panel. Products have all columns of the panels
-/// that an expert touches.
-template <typename Layer> class ExpertProducts {
+/// The products of each place with a layer of all experts, whose matrices lie one below the other: expert e has `rows`
+/// rows from e · rows on, which may begin within a panel. Products have all columns of the panels that an expert touches.
+class ExpertSums {
+public:
+  ExpertSums(const Routing &routing, bool isThere, int64_t rows)
+      : routing(routing), isThere(isThere), rows(rows),
+        stride(rows % kPanelOutputs == 0 ? rows : roundUpTo(rows, kPanelOutputs) + kPanelOutputs),
+        sums(isThere ? routing.count() * stride : 0) {}
+
+  explicit operator bool() const { return isThere; }
+
+  /// The products of a place, with the bias `[experts, rows]` or absent of its expert.
+  ExpertRow at(int64_t place, const hone_tensor &biases) const {
+    int64_t expert = routing.expert(place);
+    return {sums.data() + place * stride + expert * rows % kPanelOutputs,
+            isAbsent(biases) ? Row{nullptr, 0} : rowOf(biases, expert)};
+  }
+
+protected:
+  const Routing &routing;
+  bool isThere;
+  int64_t rows, stride;
+  Scratch<float> sums;
+};
+
+/// Makes the products of rows that are sorted by expert.
+template <typename Layer> class ExpertProducts : public ExpertSums {
 public:
   using Format = typename Layer::Format;
   using FormatInts = typename Format::Ints;
 
   ExpertProducts(const Routing &routing, const hone_tensor *planes, int64_t rows)
-      : routing(routing), planes(planes), rows(rows), isThere(!isAbsent(*planes)),
-        stride(rows % kPanelOutputs == 0 ? rows : roundUpTo(rows, kPanelOutputs) + kPanelOutputs),
-        sums(isThere ? routing.count() * stride : 0) {}
-
-  explicit operator bool() const { return isThere; }
+      : ExpertSums(routing, !isAbsent(*planes), rows), planes(planes) {}
 
   /// Multiplies rows of `size` inputs, one for each place.
   void multiply(float *from, int64_t size, const FormatInts &formatInts) const {
@@ -42,13 +61,6 @@ public:
         few.data()[fewCount++] = expert;
     if (fewCount > 0)
       gemv({from, size, formatInts}, few.data(), fewCount);
-  }
-
-  /// The products of a place, with the bias `[experts, rows]` or absent of its expert.
-  ExpertRow at(int64_t place, const hone_tensor &biases) const {
-    int64_t expert = routing.expert(place);
-    return {sums.data() + place * stride + expert * rows % kPanelOutputs,
-            isAbsent(biases) ? Row{nullptr, 0} : rowOf(biases, expert)};
   }
 
 private:
@@ -92,12 +104,46 @@ private:
     });
   }
 
-  const Routing &routing;
   const hone_tensor *planes;
-  int64_t rows;
-  bool isThere;
-  int64_t stride;
-  Scratch<float> sums;
+};
+
+/// What experts make of their products in hone.expert_hidden, the same for all formats of weights. `gate` is false where
+/// there is none, or its columns are among those of `up`.
+struct HiddenRows {
+  static constexpr int64_t kHalves = 1, kAlternate = 2; // how the gate lies in `up`; 0: it does not
+
+  const Routing &routing;
+  const ExpertSums &up, &gate;
+  const hone_tensor &upBias, &gateBias, &hidden;
+  int64_t fused, width;
+
+  [[gnu::noinline]] void write(int64_t activation) const {
+    withActivation(activation, [&](auto known) {
+      parallelFor(countRows(hidden), routing.count() * width > 1 << 15,
+                  [&](int64_t choice) { writeRow<known.kNumber>(choice); });
+    });
+  }
+
+private:
+  template <int64_t ACTIVATION> void writeRow(int64_t choice) const {
+    Row to = rowOf(hidden, choice);
+    int64_t place = routing.place(choice);
+    if (place < 0) {
+      for (int64_t i = 0; i < width; ++i)
+        to[i] = 0;
+      return;
+    }
+    int64_t step = fused == kAlternate ? 2 : 1;
+    ExpertRow ups = up.at(place, upBias), gates = gate ? gate.at(place, gateBias) : ups;
+    if (fused)
+      ups = ups.from(fused == kHalves ? width : 1);
+    for (int64_t i = 0; i < width; i += kLanes) {
+      Vector values = ups.read(i, step, width - i);
+      values =
+          fused || gate ? activate<ACTIVATION>(gates.read(i, step, width - i)) * values : activate<ACTIVATION>(values);
+      writeColumns(to, i, values, width - i);
+    }
+  }
 };
 
 /// hone.expert_hidden.
@@ -114,35 +160,11 @@ public:
     routing.gather(x, routing.choices(), rows.data());
     up.multiply(rows.data(), inputs, call.formatInts);
     gate.multiply(rows.data(), inputs, call.formatInts);
-    withActivation(call.ints.activation, [&](auto known) {
-      parallelFor(countRows(hidden), routing.count() * width > 1 << 15,
-                  [&](int64_t choice) { writeRow<known.kNumber>(choice); });
-    });
+    HiddenRows{routing, up, gate, call.operands.upBias, call.operands.gateBias, hidden, fused, width}.write(
+        call.ints.activation);
   }
 
 private:
-  static constexpr int64_t kHalves = 1, kAlternate = 2;
-
-  template <int64_t ACTIVATION> void writeRow(int64_t choice) const {
-    Row to = rowOf(hidden, choice);
-    int64_t place = routing.place(choice);
-    if (place < 0) {
-      for (int64_t i = 0; i < width; ++i)
-        to[i] = 0;
-      return;
-    }
-    int64_t step = fused == kAlternate ? 2 : 1;
-    ExpertRow ups = up.at(place, call.operands.upBias), gates = gate ? gate.at(place, call.operands.gateBias) : ups;
-    if (fused)
-      ups = ups.from(fused == kHalves ? width : 1);
-    for (int64_t i = 0; i < width; i += kLanes) {
-      Vector values = ups.read(i, step, width - i);
-      values =
-          fused || gate ? activate<ACTIVATION>(gates.read(i, step, width - i)) * values : activate<ACTIVATION>(values);
-      writeColumns(to, i, values, width - i);
-    }
-  }
-
   const hone::kernels::Call<hone::kernels::ExpertHidden, typename Layer::Format> &call;
   hone_tensor x;
   const hone_tensor &hidden;

@@ -10,7 +10,7 @@
 // `convertSums` of a layer before, in `betweenBytes(rows, steps)`, and `finishInputs` once a slice of them has come, of
 // `kSliceInputs`; whether it `kTakesNTiles`. Its `Worker`, one a thread, is told `select(panel, panels, step, steps)`
 // and then `multiply(x, rows, share, accumulates, sums, prefetcher)` for blocks of rows; share and prefetcher say what
-// it prefetches meanwhile. `Sums` has at(panel, row).
+// it prefetches meanwhile. `Sums` has at(panel, row), and the address of that in lanes(panel, row).
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_GEMM_LAYER_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_GEMM_LAYER_H
@@ -53,6 +53,31 @@ struct GemmTiling {
   int64_t rowsOf(int64_t block) const { return smaller(blockRows, rows - block * blockRows); }
   int64_t panelsOf(int64_t nTile) const { return smaller(nTilePanels, panels - nTile * nTilePanels); }
 };
+
+/// Finishes sums where they are, of a layer whose epilogue has no operands that differ from row to row: `panels` panels
+/// from column `column` on, of which `width` columns count. Out of line, once for all engines that have these sums.
+template <typename Sums>
+[[gnu::noinline]] void finishSums(const Epilogue &epilogue, int64_t rows, int64_t panels, int64_t column, int64_t width,
+                                  Sums &sums) {
+  if (epilogue.isIdentity())
+    return;
+  withActivation(epilogue.activationNumber(), [&](auto known) {
+    epilogue.withColumns(width, [&](const auto &of) {
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t p = 0; p < panels; ++p) {
+          float *lanes = sums.lanes(p, r);
+          store(lanes, of.template apply<known.kNumber>(load(lanes), 0, column + p * kLanes, width - p * kLanes));
+        }
+    });
+  });
+}
+
+/// Multiplies sums by others.
+template <typename Sums> void multiplySums(Sums &sums, const Sums &factors, int64_t rows, int64_t panels) {
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t p = 0; p < panels; ++p)
+      store(sums.lanes(p, r), sums.at(p, r) * factors.at(p, r));
+}
 
 /// Which of the blocks of rows of an N-tile this is. Each prefetches its share of the thread's next N-tile, which is
 /// `panelsToNext` panels away.
@@ -109,9 +134,10 @@ public:
     return {*this, row, count, panel * kLanes, panels * kLanes};
   }
 
-  /// The sums of `count` rows from `row` on and `panels` panels from `panel` on.
+  /// The sums of `count` rows from `row` on and `panels` panels from `panel` on. Out of line, once for all engines that
+  /// have these sums.
   template <typename Sums>
-  void write(int64_t row, int64_t count, int64_t panel, int64_t panels, const Sums &sums) const {
+  [[gnu::noinline]] void write(int64_t row, int64_t count, int64_t panel, int64_t panels, const Sums &sums) const {
     withActivation(epilogue.activationNumber(),
                    [&](auto known) { writeRows<known.kNumber>(row, count, panel * kLanes, panels, sums); });
   }

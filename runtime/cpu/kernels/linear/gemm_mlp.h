@@ -115,7 +115,7 @@ private:
     for (int64_t nTile = firstNTile; nTile < endNTile; ++nTile) {
       if (gate)
         multiplyNTile(*gate, gateWorker, upRows, nTile, nTile + 1, 0, up.steps,
-                      blocks(part.x, xBytes, part.gateSums.data()), KeptSums());
+                      blocks(part.x, xBytes, part.gateSums.data()), GateSums{*this});
       multiplyNTile(up, upWorker, upRows, nTile, nTile + 1, 0, up.steps, blocks(part.x, xBytes, part.upSums.data()),
                     sink);
     }
@@ -124,13 +124,17 @@ private:
                     blocks(part.hidden, hiddenBytes, part.downSums.data() + nTile * partBlocks), outputs);
   }
 
-  /// Sums of the gate stay where they are.
-  struct KeptSums {
+  /// Sums of the gate are finished where they are.
+  struct GateSums {
+    const GemmMlp &mlp;
+
     NoPrefetcher prefetcher(int64_t, int64_t, int64_t, int64_t) const { return {}; }
-    void write(int64_t, int64_t, int64_t, int64_t, const Sums &) const {}
+    void write(int64_t, int64_t count, int64_t panel, int64_t panels, Sums &sums) const {
+      mlp.finish(mlp.epilogues.gate, count, panel, panels, sums);
+    }
   };
 
-  /// Finished sums of the first layer as converted inputs of the last.
+  /// Sums of the first layer become converted inputs of the last.
   struct Hidden {
     const GemmMlp &mlp;
     const Part &part;
@@ -138,36 +142,22 @@ private:
 
     NoPrefetcher prefetcher(int64_t, int64_t, int64_t, int64_t) const { return {}; }
 
-    void write(int64_t row, int64_t count, int64_t panel, int64_t panels, const Sums &sums) const {
+    void write(int64_t row, int64_t count, int64_t panel, int64_t panels, Sums &sums) const {
       int64_t index = row / mlp.upRows.blockRows - part.first;
       uint8_t *block = part.hidden.data() + index * mlp.hiddenBytes;
-      int64_t column = panel * kLanes, width = smaller(panels * kLanes, mlp.width - column);
-      // Neither layer has operands that differ from row to row.
-      mlp.epilogues.hidden.withColumns(width, [&](const auto &of) {
-        auto convert = [&](auto finish) {
-          mlp.down.convertSums(block, count, panel - firstPanel, panels, steps, finish);
-        };
-        if (!mlp.gate)
-          return withActivation(mlp.epilogues.hidden.activationNumber(), [&](auto known) {
-            convert([&](int64_t r, int64_t p) {
-              return of.template apply<known.kNumber>(sums.at(p, r), 0, column + p * kLanes, width - p * kLanes);
-            });
-          });
-        const Sums &gateSums = part.gateSums.data()[index];
-        mlp.epilogues.gate.withColumns(width, [&](const auto &ofGate) {
-          withActivation(mlp.epilogues.gate.activationNumber(), [&](auto known) {
-            convert([&](int64_t r, int64_t p) {
-              int64_t from = column + p * kLanes, left = width - p * kLanes;
-              return ofGate.template apply<known.kNumber>(gateSums.at(p, r), 0, from, left) *
-                     of.template apply<kIdentity>(sums.at(p, r), 0, from, left);
-            });
-          });
-        });
-      });
+      mlp.finish(mlp.epilogues.hidden, count, panel, panels, sums);
+      if (mlp.gate)
+        multiplySums(sums, part.gateSums.data()[index], count, panels);
+      mlp.down.convertSums(block, count, panel - firstPanel, panels, steps, sums);
       if (panel + panels == endPanel)
         mlp.down.finishInputs(block, count, endPanel - firstPanel, steps);
     }
   };
+
+  /// Neither layer has operands that differ from row to row.
+  void finish(const Epilogue &epilogue, int64_t rows, int64_t panel, int64_t panels, Sums &sums) const {
+    finishSums(epilogue, rows, panels, panel * kLanes, smaller(panels * kLanes, width - panel * kLanes), sums);
+  }
 
   const hone_tensor &x;
   const Engine *gate;

@@ -69,9 +69,7 @@ public:
   static constexpr int64_t kSliceInputs = 1024; // of what is between two layers
   static constexpr bool kTakesNTiles = true;
 
-  struct Sums : TileSums {
-    Vector at(int64_t panel, int64_t row) const { return floats(panel + (row < kTileRows ? 0 : 2), row % kTileRows); }
-  };
+  using Sums = TileBlockSums;
 
   explicit TileInputs(int64_t rows) : blockTiles(rows) {}
 
@@ -79,13 +77,11 @@ public:
   void convert(const hone_tensor &x, int64_t row, int64_t rows, int64_t step, int64_t steps, uint8_t *to) const {
     blockTiles.convert(x, row, rows, step, steps, to);
   }
-  /// Outputs of `panels` panels as inputs of a block, from input 16 · `panel` on: `read(row, p)` gives those of a row
-  /// and of the p-th of them.
-  template <typename Read>
-  void convertSums(uint8_t *block, int64_t rows, int64_t panel, int64_t panels, int64_t, Read read) const {
+  /// Outputs of `panels` panels as inputs of a block, from input 16 · `panel` on.
+  void convertSums(uint8_t *block, int64_t rows, int64_t panel, int64_t panels, int64_t, const Sums &sums) const {
     uint8_t *to = block + panel / kPanels * blockTiles.stepBytes();
     for (int64_t r = 0; r < rows; ++r, to += kTileRowBytes)
-      blockTiles.storeInputs(read(r, 0), panels > 1 ? read(r, 1) : (Vector)0.0f, to);
+      blockTiles.storeInputs(sums.at(0, r), panels > 1 ? sums.at(1, r) : (Vector)0.0f, to);
   }
 
   int64_t betweenBytes(int64_t rows, int64_t steps) const { return blockBytes(rows, steps); }

@@ -39,6 +39,14 @@ private:
   const uint8_t *data;
 };
 
+/// Sums of a block of rows, of weights of any format.
+struct VectorSums {
+  alignas(64) float data[kDenseRows][kDensePanels][kLanes];
+
+  float *lanes(int64_t panel, int64_t row) { return data[row][panel]; }
+  Vector at(int64_t panel, int64_t row) const { return load(data[row][panel]); }
+};
+
 /// Weights have `panels` and `steps`; a step is kTargetSteps of the format `Target`, as which it lies `at` a panel and
 /// step, or is unpacked, an N-tile at a time.
 template <typename Weights> class VectorEngine {
@@ -52,11 +60,7 @@ public:
   /// Whether what a layer finishes at a time is whole steps of the next.
   static constexpr bool kTakesNTiles = kPanels * kLanes % kStepInputs == 0;
 
-  struct Sums {
-    alignas(64) float lanes[kDenseRows][kDensePanels][kLanes];
-
-    Vector at(int64_t panel, int64_t row) const { return load(lanes[row][panel]); }
-  };
+  using Sums = VectorSums;
 
   explicit VectorEngine(const Weights &weights) : panels(weights.panels), steps(weights.steps), weights(weights) {}
 
@@ -70,22 +74,21 @@ public:
     packWords<Target>(x, row, rows, step * kStepWords, steps * kStepWords, reinterpret_cast<float *>(to));
   }
 
-  /// Outputs of `panels` panels as inputs of a block that has `steps`, from input 16 · `panel` on: `read(row, p)` gives
-  /// those of a row and of the p-th of them.
-  template <typename Read>
-  static void convertSums(uint8_t *block, int64_t rows, int64_t panel, int64_t panels, int64_t steps, Read read) {
+  /// Outputs of `panels` panels as inputs of a block that has `steps`, from input 16 · `panel` on.
+  static void convertSums(uint8_t *block, int64_t rows, int64_t panel, int64_t panels, int64_t steps,
+                          const Sums &sums) {
     auto *words = reinterpret_cast<float *>(block);
     int64_t first = panel * kLanes / Target::kWordInputs, end = steps * kStepWords;
     if constexpr (Target::kWordInputs == 1) {
       for (int64_t p = 0; p < panels; ++p, first += kLanes)
         packRows(words + first * rows, rows, smaller(kLanes, end - first),
-                 [&](int64_t r, int64_t) { return read(r, p); });
+                 [&](int64_t r, int64_t) { return sums.at(p, r); });
     } else {
       static_assert(Target::kWordInputs == kPanels);
       packRows(words + first * rows, rows, smaller(kLanes, end - first), [&](int64_t r, int64_t) {
         float inputs[2 * kLanes] = {};
         for (int64_t p = 0; p < panels; ++p)
-          store(inputs + p * kLanes, read(r, p));
+          store(inputs + p * kLanes, sums.at(p, r));
         return Target::words(inputs);
       });
     }
@@ -127,7 +130,7 @@ public:
                                 steps * Weights::kTargetSteps,
                                 weightPrefetch(share),
                                 reinterpret_cast<const float *>(x),
-                                sums.lanes[0][0],
+                                sums.lanes(0, 0),
                                 kPanels * kLanes,
                                 kPanels * kLanes,
                                 accumulates};

@@ -130,6 +130,7 @@ public:
 
   int64_t activationNumber() const { return activation; }
   bool readsRows() const { return factor || residual; }
+  bool isIdentity() const { return !bias.data && !readsRows() && activation == kIdentity; }
 
   /// Row `row` from column `first` on.
   RowEpilogue at(int64_t row, int64_t first) const {
@@ -147,7 +148,7 @@ public:
 
   /// Finishes `rows` rows from `row` on, columns [first, first + count), whose sums are y[rows][stride].
   void apply(float *y, int64_t stride, int64_t row, int64_t rows, int64_t first, int64_t count) const {
-    if (!bias.data && !factor && !residual && activation == kIdentity)
+    if (isIdentity())
       return;
     withActivation(activation, [&](auto known) {
       withColumns(count, [&](const auto &of) {

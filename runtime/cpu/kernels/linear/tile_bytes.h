@@ -70,9 +70,7 @@ public:
   static constexpr int64_t kPartBytes = 3 << 20;
   static constexpr bool kTakesNTiles = true;
 
-  struct Sums : TileSums {
-    Vector at(int64_t panel, int64_t row) const { return floats(panel + (row < kTileRows ? 0 : 2), row % kTileRows); }
-  };
+  using Sums = TileBlockSums;
 
   explicit ByteTileEngine(const QuantizedWeight &weight)
       : panels(weight.panels), steps(weight.lines / kTileRows), weight(weight) {}
@@ -97,16 +95,15 @@ public:
     return ByteTiles::bytes(steps) + (1 + steps * kStepInputs / kLanes) * kBetweenPanelBytes;
   }
 
-  /// Outputs of `panels` panels as inputs of a block that has `steps`, from input 16 · `panel` on: `read(row, p)` gives
-  /// those of a row and of the p-th of them.
-  template <typename Read>
-  static void convertSums(uint8_t *block, int64_t rows, int64_t panel, int64_t panels, int64_t steps, Read read) {
+  /// Outputs of `panels` panels as inputs of a block that has `steps`, from input 16 · `panel` on.
+  static void convertSums(uint8_t *block, int64_t rows, int64_t panel, int64_t panels, int64_t steps,
+                          const Sums &sums) {
     auto *magnitudes = reinterpret_cast<Integers *>(block + ByteTiles::bytes(steps));
     auto *floats = reinterpret_cast<Vector *>(magnitudes) + (1 + panel) * ByteTiles::kRows;
     for (int64_t r = 0; r < rows; ++r) {
       Integers most = panel == 0 ? Integers(0) : magnitudes[r];
       for (int64_t p = 0; p < panels; ++p) {
-        Vector values = read(r, p);
+        Vector values = sums.at(p, r);
         floats[p * ByteTiles::kRows + r] = values;
         most = __builtin_elementwise_max(most, ByteTiles::magnitudes(values));
       }

@@ -43,6 +43,14 @@ struct TileSums {
   }
 };
 
+/// Sums of a block of up to 32 rows by two panels.
+struct TileBlockSums : TileSums {
+  float *lanes(int64_t panel, int64_t row) {
+    return reinterpret_cast<float *>(bytes[panel + (row < kTileRows ? 0 : 2)][row % kTileRows]);
+  }
+  Vector at(int64_t panel, int64_t row) const { return floats(panel + (row < kTileRows ? 0 : 2), row % kTileRows); }
+};
+
 template <int WIDTH> void prefetchTiles(const TilePrefetch &next, int64_t step, int64_t panelBytes) {
   const uint8_t *from = next.from + step * next.lines * kTileRowBytes;
   for (const uint8_t *end = from + next.lines * kTileRowBytes; from < end; from += kTileRowBytes)
