@@ -56,7 +56,7 @@ Arithmetic arithmeticOf(PackedFormat format, cpu::Isa isa) {
   if (isa == cpu::Isa::Avx2)
     return Arithmetic::F32Avx2;
   if (isQuantized(format))
-    return isa >= cpu::Isa::Avx512Bf16 ? Arithmetic::Vnni : Arithmetic::F32;
+    return isa >= cpu::Isa::Avx512Vnni ? Arithmetic::Vnni : Arithmetic::F32;
   if (format != PackedFormat::Bf16 || isa < cpu::Isa::Avx512Bf16)
     return Arithmetic::F32;
   return isa == cpu::Isa::Amx ? Arithmetic::Bf16Tiles : Arithmetic::Bf16Vectors;

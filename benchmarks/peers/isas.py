@@ -5,9 +5,10 @@
 import os
 from dataclasses import dataclass
 
-GGML = {"avx2": ("AVX", "AVX2", "FMA", "F16C", "BMI2"), "avx512": ("AVX512",), "avx512_bf16": ("AVX512_VNNI", "AVX512_BF16"),
-        "amx": ("AMX_TILE", "AMX_INT8", "AMX_BF16")}  # what each adds to the one before
-ONEDNN = {"avx2": "AVX2", "avx512": "AVX512_CORE", "avx512_bf16": "AVX512_CORE_BF16", "amx": "AVX512_CORE_AMX"}
+GGML = {"avx2": ("AVX", "AVX2", "FMA", "F16C", "BMI2"), "avx512": ("AVX512",), "avx512_vnni": ("AVX512_VNNI",),
+        "avx512_bf16": ("AVX512_BF16",), "amx": ("AMX_TILE", "AMX_INT8", "AMX_BF16")}  # what each adds to the one before
+ONEDNN = {"avx2": "AVX2", "avx512": "AVX512_CORE", "avx512_vnni": "AVX512_CORE_VNNI", "avx512_bf16": "AVX512_CORE_BF16",
+          "amx": "AVX512_CORE_AMX"}
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ struct IsaInfo {
   Isa isa;
   std::string_view name;
   std::vector<std::string_view> features;
-  std::span<const KernelRow> kernels; // none where this build has none for the ISA
+  std::span<const KernelRow> kernels; // that use it; none where this build has none for the ISA
 };
 
 const std::vector<IsaInfo> &isas() {
@@ -62,10 +62,9 @@ bool requestTiles() {
 #endif
 }
 
-bool isSupported(const IsaInfo &info) {
-  return !info.kernels.empty() &&
-         std::ranges::all_of(info.features, [](std::string_view feature) { return *cpuHasFeature(feature); }) &&
-         (info.isa != Isa::Amx || requestTiles());
+bool hasFeatures(const IsaInfo &info) {
+  return std::ranges::all_of(info.features, [](std::string_view feature) { return *cpuHasFeature(feature); }) &&
+         (info.isa != Isa::Amx || info.kernels.empty() || requestTiles());
 }
 
 } // namespace
@@ -76,7 +75,9 @@ std::span<const Isa> supportedIsas() {
   static const std::vector<Isa> supported = [] {
     std::vector<Isa> list;
     for (const IsaInfo &info : isas()) {
-      if (isSupported(info))
+      if (!hasFeatures(info))
+        break;
+      if (!info.kernels.empty())
         list.push_back(info.isa);
     }
     return list;
@@ -89,16 +90,19 @@ hone_kernel_fn findKernel(std::string_view name) {
 }
 
 hone_kernel_fn findKernel(std::string_view name, Isa isa) {
-  for (const KernelRow &row : infoOf(isa).kernels)
-    if (name == row.name)
-      return row.function;
+  if (infoOf(isa).kernels.empty())
+    return nullptr;
+  for (auto index = static_cast<size_t>(isa) + 1; index-- > 0;)
+    for (const KernelRow &row : isas()[index].kernels)
+      if (name == row.name)
+        return row.function;
   return nullptr;
 }
 
 std::vector<std::string_view> kernelNames() {
   std::vector<std::string_view> names;
   auto built = std::ranges::find_if(isas(), [](const IsaInfo &info) { return !info.kernels.empty(); });
-  for (const KernelRow &row : built->kernels) // the same for each
+  for (const KernelRow &row : built->kernels) // the lowest has all
     names.emplace_back(row.name);
   std::ranges::sort(names);
   return names;

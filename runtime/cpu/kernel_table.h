@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Kernels by name. Each exists once per ISA; the ISA of this machine is chosen once.
+// Kernels by name. Each exists for every ISA whose instructions it uses; the ISA of this machine is chosen once.
 
 #ifndef HONE_RUNTIME_CPU_KERNEL_TABLE_H
 #define HONE_RUNTIME_CPU_KERNEL_TABLE_H
@@ -16,7 +16,7 @@
 namespace hone::cpu {
 
 /// Instruction sets (ISAs) that kernels are compiled for, each including those before it.
-enum class Isa { Avx2, Avx512, Avx512Bf16, Amx };
+enum class Isa { Avx2, Avx512, Avx512Vnni, Avx512Bf16, Amx };
 
 std::string_view isaName(Isa isa);
 
@@ -26,7 +26,8 @@ std::span<const Isa> supportedIsas();
 /// The kernel's function for the best ISA of this machine, or null for a name that is not in the table.
 hone_kernel_fn findKernel(std::string_view name);
 
-/// The function of one ISA, for tests and benchmarks.
+/// The function that an ISA has: that of the highest up to it for which the kernel was compiled. Null also where this
+/// build has no kernels for the ISA. For tests and benchmarks.
 hone_kernel_fn findKernel(std::string_view name, Isa isa);
 
 /// All names, sorted.

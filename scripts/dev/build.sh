@@ -23,7 +23,8 @@ configuration() {
 machine_isa() {
   local flags isa=avx2 higher flag
   flags=" $(grep -m 1 '^flags' /proc/cpuinfo) "
-  for higher in "avx512 avx512f avx512bw avx512cd avx512dq avx512vl" "avx512_bf16 avx512_bf16 avx512_vnni" "amx amx_tile amx_int8 amx_bf16"; do
+  for higher in "avx512 avx512f avx512bw avx512cd avx512dq avx512vl" "avx512_vnni avx512_vnni" "avx512_bf16 avx512_bf16" \
+    "amx amx_tile amx_int8 amx_bf16"; do
     for flag in ${higher#* }; do
       [[ $flags == *" $flag "* ]] || break 2
     done

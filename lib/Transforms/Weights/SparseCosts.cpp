@@ -52,19 +52,27 @@ double interpolate(const Costs &of, int64_t rows) {
   return of.costs[i - 1] + part * (of.costs[i] - of.costs[i - 1]);
 }
 
-} // namespace
-
-llvm::ArrayRef<llvm::StringRef> getCostIsas() { return kIsas; }
-
-std::optional<double> getSparseCost(llvm::StringRef isa, llvm::StringRef format, LayerShape shape, int64_t rows) {
+const Costs *findNearest(llvm::StringRef isa, llvm::StringRef format, LayerShape shape) {
   const Costs *nearest = nullptr;
   for (const Costs &of : kCosts)
     if (of.isa == isa && of.format == format &&
         (!nearest || distance(of.shape, shape) < distance(nearest->shape, shape)))
       nearest = &of;
-  if (!nearest)
-    return std::nullopt;
-  return interpolate(*nearest, rows);
+  return nearest;
+}
+
+} // namespace
+
+llvm::ArrayRef<llvm::StringRef> getCostIsas() { return kIsas; }
+
+std::optional<double> getSparseCost(llvm::StringRef isa, llvm::StringRef format, LayerShape shape, int64_t rows) {
+  bool isReached = false;
+  for (llvm::StringRef each : llvm::reverse(kIsas)) {
+    isReached |= each == isa;
+    if (const Costs *nearest = isReached ? findNearest(each, format, shape) : nullptr)
+      return interpolate(*nearest, rows);
+  }
+  return std::nullopt;
 }
 
 } // namespace hone

@@ -23,8 +23,8 @@ llvm::ArrayRef<llvm::StringRef> getCostIsas();
 
 /// The time of a product of `rows` rows without the zeros of a 2:4 weight, as a share of the time with them, at `isa` and for
 /// elements of `format` (the last word of the kernel's name): that of the measured layer whose sizes are nearest, by the sum of
-/// their ratios' logarithms, and between two numbers of rows on the line through both over the logarithm of rows. Nothing
-/// where no such format was measured.
+/// their ratios' logarithms, and between two numbers of rows on the line through both over the logarithm of rows. An ISA
+/// without rows for a format has the kernels, and so the costs, of the one before. Nothing where no such format was measured.
 std::optional<double> getSparseCost(llvm::StringRef isa, llvm::StringRef format, LayerShape shape, int64_t rows);
 
 /// Whether costs on the chip, sm_80 for instance, can be estimated.

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The kernels of one ISA by name.
+// The kernels of one ISA by name: those of the sources that are compiled for it, which kernels.def lists.
 
 #include "kernel_row.h"
 
@@ -9,7 +9,7 @@ namespace hone::cpu::HONE_ISA_NAMESPACE {
 
 #define HONE_KERNEL(name, function, ...)                                                                               \
   void function(hone_call *, const hone_tensor *operands, const int64_t *ints, const double *floats);
-#include "hone/kernels/cpu.def"
+#include "kernels.def"
 #undef HONE_KERNEL
 
 extern const KernelRow kKernels[];
@@ -17,7 +17,7 @@ extern const int kKernelCount;
 
 const KernelRow kKernels[] = {
 #define HONE_KERNEL(name, function, ...) {name, &function},
-#include "hone/kernels/cpu.def"
+#include "kernels.def"
 #undef HONE_KERNEL
 };
 

@@ -2,6 +2,7 @@
 // RUN: hone-opt %s -split-input-file -hone-sparsify-weights="target=avx2 rows=1" -remarks-filter=hone-sparsify-weights 2>&1 | FileCheck %s
 // RUN: hone-opt %s -split-input-file -hone-sparsify-weights="target=avx2 rows=2,4" -remarks-filter=hone-sparsify-weights 2>&1 | FileCheck %s --check-prefix=MEAN
 // RUN: hone-opt %s -split-input-file -hone-sparsify-weights="target=avx512_bf16" -remarks-filter=hone-sparsify-weights 2>&1 | FileCheck %s --check-prefix=USUAL
+// RUN: hone-opt %s -split-input-file -hone-sparsify-weights="target=avx512_vnni" -remarks-filter=hone-sparsify-weights 2>&1 | FileCheck %s --check-prefix=BELOW
 // RUN: not hone-opt %s -split-input-file -hone-sparsify-weights="target=sse2" 2>&1 | FileCheck %s --check-prefix=TARGET
 // RUN: not hone-opt %s -split-input-file -hone-sparsify-weights="target=amx rows=1,0" 2>&1 | FileCheck %s --check-prefix=ROWS
 
@@ -12,7 +13,10 @@
 // MEAN-DAG: [Passed] Sparsified {{.*}}"floats {{.*}} for rows: 2, 4 (avx2)"
 // USUAL-DAG: "floats {{.*}} takes {{.*}} for rows: 512 (avx512_bf16)"
 // USUAL-DAG: [Passed] Sparsified {{.*}}"stepped {{.*}} takes 0.{{.*}} for rows: 1 (avx512_bf16)"
-// TARGET: error: unsupported target 'sse2' to choose kernels for; supported: avx2, avx512, avx512_bf16, amx
+// Integers have kernels of their own there, floats those of avx512.
+// BELOW-DAG: "floats stays {{.*}} takes 1.0{{.*}} for rows: 512 (avx512_vnni)"
+// BELOW-DAG: "codes is stored {{.*}} takes 0.{{.*}} for rows: 512 (avx512_vnni)"
+// TARGET: error: unsupported target 'sse2' to choose kernels for; supported: avx2, avx512, avx512_vnni, avx512_bf16, amx
 // ROWS: error: expected numbers of rows to be at least 1
 hone.param @floats : tensor<2x4xf32> = dense<[[0.0, -6.0, 2.0, 0.0], [3.0, -0.0, 0.0, 0.0]]> : tensor<2x4xf32>
 hone.param @codes : tensor<1x4xf32, #hone.affine<bits = 4>> = {scales = dense<1.0> : tensor<1x1xf32>, values = dense<[[-120, 8]]> : tensor<1x2xi8>}
