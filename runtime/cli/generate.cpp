@@ -47,8 +47,20 @@ void printTokens(const std::vector<int64_t> &tokens) {
   std::printf("\n");
 }
 
-void printSpeculation(const rt::GenerationStatistics &statistics, const rt::Speculation &speculation) {
-  int64_t steps = std::max<int64_t>(statistics.newTokens - 1, 0);
+using Drafters = std::span<rt::Speculation *const>;
+
+/// What drafters of all texts did, by source.
+std::vector<rt::DraftCounts> addCounts(Drafters drafters) {
+  std::vector<rt::DraftCounts> sums(drafters.front()->counts().size());
+  for (const rt::Speculation *each : drafters)
+    for (size_t i = 0; i < sums.size(); ++i) {
+      sums[i].verified += each->counts()[i].verified;
+      sums[i].accepted += each->counts()[i].accepted;
+    }
+  return sums;
+}
+
+void printSpeculation(const rt::GenerationStatistics &statistics, int64_t steps, Drafters drafters) {
   const rt::SpeculationStatistics &drafts = statistics.speculation;
   std::fprintf(stderr, "speculation: %lld passes, %.2f tokens a pass, %lld of %lld drafted tokens accepted\n",
                static_cast<long long>(statistics.passes),
@@ -56,20 +68,24 @@ void printSpeculation(const rt::GenerationStatistics &statistics, const rt::Spec
                static_cast<long long>(drafts.accepted), static_cast<long long>(drafts.drafted));
   std::fprintf(stderr, "speculation: %.3f s to draft, %.3f s to verify, %.3f s to commit\n", drafts.draftSeconds,
                drafts.verifySeconds, drafts.commitSeconds);
-  for (size_t i = 0; !speculation.usesModel() && i < speculation.counts().size(); ++i)
+  if (drafters.front()->usesModel())
+    return;
+  std::vector<rt::DraftCounts> counts = addCounts(drafters);
+  for (size_t i = 0; i < counts.size(); ++i)
     std::fprintf(stderr, "drafts of %s: %lld tokens verified, %lld accepted\n",
-                 nameOf(speculation.settings().sources[i]), static_cast<long long>(speculation.counts()[i].verified),
-                 static_cast<long long>(speculation.counts()[i].accepted));
+                 nameOf(drafters.front()->settings().sources[i]), static_cast<long long>(counts[i].verified),
+                 static_cast<long long>(counts[i].accepted));
 }
 
-void printStatistics(const rt::GenerationStatistics &statistics, const rt::Speculation *speculation) {
-  int64_t steps = std::max<int64_t>(statistics.newTokens - 1, 0);
+/// Of `texts` texts, whose drafters there are, or none.
+void printStatistics(const rt::GenerationStatistics &statistics, size_t texts, Drafters drafters) {
+  int64_t steps = std::max<int64_t>(statistics.newTokens - static_cast<int64_t>(texts), 0);
   std::fprintf(stderr, "prompt: %lld tokens, first token after %.3f s\n",
                static_cast<long long>(statistics.promptTokens), statistics.firstTokenSeconds);
   std::fprintf(stderr, "new: %lld tokens, %.2f tokens a second\n", static_cast<long long>(statistics.newTokens),
                statistics.decodeSeconds > 0 ? static_cast<double>(steps) / statistics.decodeSeconds : 0.0);
-  if (speculation)
-    printSpeculation(statistics, *speculation);
+  if (!drafters.empty())
+    printSpeculation(statistics, steps, drafters);
 }
 
 /// The state after a prompt depends on its context, and drafts of several texts on each other.
@@ -87,10 +103,8 @@ absl::Status checkBatch(const GenerateOptions &options) {
     return absl::OkStatus();
   if (!options.tokens)
     return invalid("expected --tokens with --batch=", options.batch, ", but got another prompt");
-  for (const auto &[name, isGiven] :
-       {std::pair("--stop", !options.writing.stop.empty()), std::pair("--context", options.context.has_value()),
-        std::pair("--draft-tree", options.speculation.options.draftsTrees),
-        std::pair("--speculate=model", options.speculation.takes(rt::DraftSource::Model))})
+  for (const auto &[name, isGiven] : {std::pair("--context", options.context.has_value()),
+                                      std::pair("--draft-tree", options.speculation.options.draftsTrees)})
     if (isGiven)
       return invalid("unsupported ", name, " with --batch=", options.batch);
   return absl::OkStatus();
@@ -140,7 +154,8 @@ public:
     if (options.statistics && options.promptCache)
       std::fprintf(stderr, "prompt: %lld tokens of %s\n", static_cast<long long>(held), options.promptCache->c_str());
     if (options.statistics && rt::isFirstRank())
-      printStatistics(*statistics, options.writing.speculation);
+      printStatistics(*statistics, /*texts=*/1,
+                      Drafters(&options.writing.speculation, options.writing.speculation ? 1 : 0));
     return written;
   }
 
@@ -208,13 +223,8 @@ private:
 /// Goes on after one prompt after the other.
 absl::StatusOr<Rows> writeEach(rt::LanguageModel &model, const text::Tokenizer *tokenizer,
                                const std::vector<TextBeginning> &beginnings, GenerateOptions &options) {
-  rt::DraftModel draft;
-  HONE_RETURN_IF_ERROR(options.speculation.openDraft(draft, model.session(), options.threads));
-  std::unique_ptr<rt::Speculation> speculation;
-  if (!options.speculation.options.sources.empty()) {
-    HONE_ASSIGN_OR_RETURN(speculation, rt::Speculation::create(options.speculation.options, model));
-  }
-  options.writing.speculation = speculation.get();
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<OpenSpeculation> speculation, options.speculation.open(model, options.threads));
+  options.writing.speculation = speculation ? speculation->drafters.get() : nullptr;
   Continuation continuation(model, tokenizer, options);
   Progress progress("prompts", std::ssize(beginnings));
   Rows written;
@@ -228,34 +238,33 @@ absl::StatusOr<Rows> writeEach(rt::LanguageModel &model, const text::Tokenizer *
 }
 
 /// Goes on after prompts, several at a time. Drafters of the first of each time know what it wrote before, and so on.
-absl::StatusOr<Rows> writeBatches(rt::LanguageModel &model, const std::vector<TextBeginning> &beginnings,
-                                  const GenerateOptions &options) {
+absl::StatusOr<Rows> writeBatches(rt::LanguageModel &model, const text::Tokenizer *tokenizer,
+                                  const std::vector<TextBeginning> &beginnings, GenerateOptions &options) {
   Rows prompts;
   for (const TextBeginning &beginning : beginnings)
     prompts.push_back(beginning.tokens);
-  std::vector<std::unique_ptr<rt::Speculation>> drafters;
-  std::vector<rt::Speculation *> drafts;
+  std::vector<std::unique_ptr<OpenSpeculation>> speculations;
+  std::vector<rt::Speculation *> drafters;
   while (!options.speculation.options.sources.empty() && std::ssize(drafters) < options.batch) {
-    HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Speculation> own,
-                          rt::Speculation::create(options.speculation.options, model));
-    drafts.push_back(own.get());
-    drafters.push_back(std::move(own));
+    HONE_ASSIGN_OR_RETURN(std::unique_ptr<OpenSpeculation> own, options.speculation.open(model, options.threads));
+    drafters.push_back(own->drafters.get());
+    speculations.push_back(std::move(own));
   }
   Progress progress("prompts", std::ssize(prompts));
   Rows written;
   while (written.size() < prompts.size()) {
     auto next = std::span(prompts).subspan(written.size());
     next = next.first(std::min(next.size(), static_cast<size_t>(options.batch)));
+    Drafters ofNext = Drafters(drafters).first(std::min(drafters.size(), next.size()));
     HONE_ASSIGN_OR_RETURN(rt::BatchTexts texts,
-                          rt::generateBatch(model.session(), next, options.writing.generation, options.writing.sampling,
-                                            std::span(drafts).first(std::min(drafts.size(), next.size()))));
+                          rt::generateBatch(model.session(), tokenizer, next, options.writing, ofNext));
     for (std::vector<int64_t> &tokens : texts.tokens) {
       if (!options.outputTokens)
         printTokens(tokens);
       written.push_back(std::move(tokens));
     }
     if (options.statistics)
-      printStatistics(texts.statistics, nullptr);
+      printStatistics(texts.statistics, next.size(), ofNext);
     progress.update(std::ssize(written));
   }
   return written;
@@ -297,7 +306,7 @@ absl::Status generateText(std::shared_ptr<const rt::Module> module, GenerateOpti
   if (options.context)
     HONE_RETURN_IF_ERROR(setContext(*session, *options.context));
   HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::over(*session));
-  HONE_ASSIGN_OR_RETURN(Rows written, options.batch > 1 ? writeBatches(model, beginnings, options)
+  HONE_ASSIGN_OR_RETURN(Rows written, options.batch > 1 ? writeBatches(model, tokenizer.get(), beginnings, options)
                                                         : writeEach(model, tokenizer.get(), beginnings, options));
   bool writes = options.outputTokens && rt::isFirstRank();
   return writes ? writeTokens(*options.outputTokens, written, endTokens.empty() ? 0 : endTokens[0]) : absl::OkStatus();

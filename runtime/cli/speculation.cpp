@@ -151,4 +151,14 @@ absl::Status SpeculationFlags::openDraft(rt::DraftModel &model, const rt::Sessio
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::unique_ptr<OpenSpeculation>> SpeculationFlags::open(const rt::LanguageModel &target,
+                                                                        int64_t threads) {
+  if (options.sources.empty())
+    return nullptr;
+  auto opened = std::make_unique<OpenSpeculation>();
+  HONE_RETURN_IF_ERROR(openDraft(opened->draft, target.session(), threads));
+  HONE_ASSIGN_OR_RETURN(opened->drafters, rt::Speculation::create(options, target));
+  return opened;
+}
+
 } // namespace hone::cli

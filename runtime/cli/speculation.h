@@ -56,6 +56,12 @@ namespace hone::cli {
   "typical (lossy:\n"                                                                                                  \
   "                            those that are probable enough, by other probabilities)\n"
 
+/// What drafts for one text after another: a draft model, if there is one, and drafters.
+struct OpenSpeculation {
+  rt::DraftModel draft;
+  std::unique_ptr<rt::Speculation> drafters;
+};
+
 /// What the options say.
 struct SpeculationFlags {
   rt::SpeculationOptions options; // without sources: none
@@ -75,6 +81,8 @@ struct SpeculationFlags {
   absl::Status loadDraft(const std::string &path, std::shared_ptr<const rt::Module> model, rt::Profile *profile);
   /// Opens it, if one is needed, as `model`, which the options then draft with.
   absl::Status openDraft(rt::DraftModel &model, const rt::Session &target, int64_t threads);
+  /// The same with drafters for `target`; null without sources.
+  absl::StatusOr<std::unique_ptr<OpenSpeculation>> open(const rt::LanguageModel &target, int64_t threads);
 };
 
 } // namespace hone::cli

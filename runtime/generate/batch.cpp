@@ -7,10 +7,10 @@
 
 #include "core/seconds.h"
 #include "generate/speculation_clock.h"
-#include "speculate/drafter.h"
+#include "generate/text_drafter.h"
+#include "generate/text_stream.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace hone::rt {
 namespace {
@@ -20,119 +20,125 @@ using io::invalid;
 /// One text as it gets longer. It ends itself.
 class BatchedText {
 public:
-  BatchedText(TextSampler sampler, Speculation *speculation, const GenerationOptions &options)
-      : sampler(std::move(sampler)), speculation(speculation), options(options) {}
+  /// `drafter` may be null.
+  BatchedText(TextSampler sampler, std::unique_ptr<TextDrafter> drafter, TextStream stream,
+              const GenerationOptions &options)
+      : sampler(std::move(sampler)), drafter(std::move(drafter)), stream(std::move(stream)), options(&options) {}
 
   /// Takes the token after the prompt from its logits.
-  absl::Status begin(const io::Array &logits, std::span<const int64_t> prompt) {
+  absl::Status begin(const io::Array &logits) {
     HONE_ASSIGN_OR_RETURN(int64_t token, sampler.sample(lastRow(logits)));
-    if (speculation) {
-      speculation->beginText(prompt);
-      speculation->append({&token, 1});
-    }
-    take({&token, 1});
-    return absl::OkStatus();
+    if (drafter)
+      drafter->take({{token}, {}}, logits.shape().back(), std::nullopt);
+    return append({&token, 1});
   }
 
-  /// Drafts for the next pass, which has room for so many drafted tokens.
-  void draft(int64_t room) {
+  /// Drafts for the next pass of `model`.
+  absl::Status draft(const LanguageModel &model) {
     drafted = {};
-    chosen = 0;
-    if (!speculation || isDone)
-      return;
-    drafted = speculation->draft(options.maximalNewTokens - std::ssize(written) - 1);
-    chosen = std::min(speculation->chooseWidth(drafted), room);
+    if (!drafter || isDone)
+      return absl::OkStatus();
+    int64_t most = options->maximalNewTokens - std::ssize(written) - 1;
+    HONE_ASSIGN_OR_RETURN(drafted, drafter->draft(model, /*pending=*/1, most, sampler));
+    return absl::OkStatus();
   }
 
   /// What the next pass feeds: the last token and the drafted ones.
   std::vector<int64_t> pending() const {
     std::vector<int64_t> tokens = {written.back()};
-    tokens.insert(tokens.end(), drafted.tokens.begin(), drafted.tokens.begin() + chosen);
+    tokens.insert(tokens.end(), drafted.tokens.begin(), drafted.tokens.end());
     return tokens;
   }
 
   /// Takes what a pass of so many seconds over pending() gave, its rows of logits; returns the numbers of the tokens that stay of those fed.
   absl::StatusOr<std::vector<int64_t>> verify(std::span<const float> logits, int64_t vocabulary, double seconds) {
-    DraftedTokens fed = {drafted.first(chosen)};
-    HONE_ASSIGN_OR_RETURN(Verdict verdict, sampler.verify(Acceptance::Identical, logits, vocabulary, fed));
+    Acceptance rule = drafter ? drafter->rule() : Acceptance::Identical;
+    HONE_ASSIGN_OR_RETURN(Verdict verdict, sampler.verify(rule, logits, vocabulary, drafted));
     std::vector<int64_t> kept = {0};
     kept.insert(kept.end(), verdict.path.begin(), verdict.path.end());
-    if (speculation) {
-      speculation->record(drafted, chosen, verdict, seconds);
-      speculation->append(verdict.next);
-    }
-    take(verdict.next);
+    if (drafter)
+      drafter->take(verdict, vocabulary, seconds);
+    HONE_RETURN_IF_ERROR(append(verdict.next));
     return kept;
   }
 
   bool hasEnded() const { return isDone; }
-  int64_t draftedTokens() const { return chosen; }
+  int64_t draftedTokens() const { return drafted.size(); }
   const std::vector<int64_t> &tokens() const { return written; }
 
 private:
-  void take(std::span<const int64_t> tokens) {
+  absl::Status append(std::span<const int64_t> tokens) {
     for (int64_t token : tokens) {
       written.push_back(token);
-      isDone = std::ranges::find(options.endTokens, token) != options.endTokens.end() ||
-               std::ssize(written) >= options.maximalNewTokens;
+      HONE_RETURN_IF_ERROR(stream.push(token).status());
+      isDone = std::ranges::find(options->endTokens, token) != options->endTokens.end() ||
+               std::ssize(written) >= options->maximalNewTokens || stream.stopped();
       if (isDone)
-        return;
+        return absl::OkStatus();
     }
+    return absl::OkStatus();
   }
 
   TextSampler sampler;
-  Speculation *speculation;
-  const GenerationOptions &options;
+  std::unique_ptr<TextDrafter> drafter;
+  TextStream stream;
+  const GenerationOptions *options;
   std::vector<int64_t> written;
-  speculate::Draft drafted;
-  int64_t chosen = 0; // of the drafted tokens
+  DraftedTokens drafted;
   bool isDone = false;
 };
 
 class Batch {
 public:
-  explicit Batch(const GenerationOptions &options) : options(options) {}
+  explicit Batch(const WritingOptions &options) : options(options) {}
 
-  absl::Status readPrompts(Session &like, std::span<const std::vector<int64_t>> prompts,
-                           const sampling::SamplingOptions &sampling, std::span<Speculation *const> drafts);
+  absl::Status readPrompts(Session &like, const text::Tokenizer *tokenizer,
+                           std::span<const std::vector<int64_t>> prompts, std::span<Speculation *const> drafts);
   absl::Status write();
   BatchTexts finish();
 
 private:
-  absl::StatusOr<std::unique_ptr<Session>> readPrompt(Session &like, std::span<const int64_t> prompt,
-                                                      BatchedText &text);
+  absl::StatusOr<std::unique_ptr<Session>> readPrompt(Session &like, const text::Tokenizer *tokenizer,
+                                                      std::span<const int64_t> prompt, Speculation *drafts);
   absl::Status pass(LanguageModel &model);
   absl::Status dropEnded();
   std::vector<int64_t> pendingRows(int64_t width) const;
   bool goesOn() const { return !std::ranges::all_of(texts, &BatchedText::hasEnded); }
 
-  const GenerationOptions &options;
+  const WritingOptions &options;
   std::vector<BatchedText> texts;
   std::unique_ptr<Session> session; // of all
   GenerationStatistics statistics;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 };
 
-absl::StatusOr<std::unique_ptr<Session>> Batch::readPrompt(Session &like, std::span<const int64_t> prompt,
-                                                           BatchedText &text) {
+absl::StatusOr<std::unique_ptr<Session>> Batch::readPrompt(Session &like, const text::Tokenizer *tokenizer,
+                                                           std::span<const int64_t> prompt, Speculation *drafts) {
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<Session> own, like.fork());
   HONE_ASSIGN_OR_RETURN(LanguageModel model, LanguageModel::over(*own));
+  HONE_ASSIGN_OR_RETURN(sampling::Sampler sampler, sampling::Sampler::create(options.sampling));
+  HONE_ASSIGN_OR_RETURN(TextStream stream, TextStream::create(tokenizer, options.stop));
+  std::unique_ptr<TextDrafter> drafter;
+  if (drafts) {
+    HONE_ASSIGN_OR_RETURN(drafter, createTextDrafter(model, *drafts, prompt));
+  }
+  const GenerationOptions &generation = options.generation;
+  texts.emplace_back(TextSampler(std::move(sampler), prompt, generation.rules, generation.maximalNewTokens),
+                     std::move(drafter), std::move(stream), generation);
   HONE_RETURN_IF_ERROR(model.checkRoom(std::ssize(prompt)));
   model.reserve(std::ssize(prompt), 0);
-  HONE_ASSIGN_OR_RETURN(std::span<const int64_t> rest, feedPieces(model, prompt, options));
+  HONE_ASSIGN_OR_RETURN(std::span<const int64_t> rest, feedPieces(model, prompt, generation));
   HONE_ASSIGN_OR_RETURN(io::Array logits, model.feed(rest, /*logitsToKeep=*/1));
-  HONE_RETURN_IF_ERROR(text.begin(logits, prompt));
+  HONE_RETURN_IF_ERROR(texts.back().begin(logits));
   return own;
 }
 
-absl::Status Batch::readPrompts(Session &like, std::span<const std::vector<int64_t>> prompts,
-                                const sampling::SamplingOptions &sampling, std::span<Speculation *const> drafts) {
+absl::Status Batch::readPrompts(Session &like, const text::Tokenizer *tokenizer,
+                                std::span<const std::vector<int64_t>> prompts, std::span<Speculation *const> drafts) {
   std::vector<std::unique_ptr<Session>> own;
   for (size_t i = 0; i < prompts.size(); ++i) {
-    HONE_ASSIGN_OR_RETURN(sampling::Sampler sampler, sampling::Sampler::create(sampling));
-    texts.emplace_back(TextSampler(std::move(sampler), prompts[i], options.rules, options.maximalNewTokens),
-                       drafts.empty() ? nullptr : drafts[i], options);
-    HONE_ASSIGN_OR_RETURN(std::unique_ptr<Session> read, readPrompt(like, prompts[i], texts.back()));
+    HONE_ASSIGN_OR_RETURN(std::unique_ptr<Session> read,
+                          readPrompt(like, tokenizer, prompts[i], drafts.empty() ? nullptr : drafts[i]));
     own.push_back(std::move(read));
     statistics.promptTokens += std::ssize(prompts[i]);
   }
@@ -168,16 +174,10 @@ absl::Status Batch::pass(LanguageModel &model) {
   SpeculationClock clock(statistics.speculation);
   int64_t width = 1, drafted = 0, accepted = 0;
   for (BatchedText &text : texts) {
-    text.draft(std::numeric_limits<int64_t>::max());
+    HONE_RETURN_IF_ERROR(text.draft(model));
     width = std::max(width, text.draftedTokens() + 1);
-  }
-  if (width > 1 && !model.checkRoom(width).ok()) { // for the longest; there is none for drafts of any text then
-    for (BatchedText &text : texts)
-      text.draft(0);
-    width = 1;
-  }
-  for (const BatchedText &text : texts)
     drafted += text.draftedTokens();
+  }
   clock.endDraft(static_cast<size_t>(drafted));
   auto begin = std::chrono::steady_clock::now();
   HONE_ASSIGN_OR_RETURN(io::Array logits, model.feedBatch(pendingRows(width), std::ssize(texts)));
@@ -201,7 +201,7 @@ absl::Status Batch::pass(LanguageModel &model) {
 
 absl::Status Batch::write() {
   HONE_ASSIGN_OR_RETURN(LanguageModel model, LanguageModel::over(*session));
-  model.reserve(0, options.maximalNewTokens);
+  model.reserve(0, options.generation.maximalNewTokens);
   while (goesOn()) {
     HONE_RETURN_IF_ERROR(dropEnded());
     HONE_RETURN_IF_ERROR(pass(model));
@@ -220,27 +220,20 @@ BatchTexts Batch::finish() {
   return result;
 }
 
-absl::Status checkDrafts(std::span<Speculation *const> drafts) {
-  for (const Speculation *each : drafts)
-    if (each->usesModel() || each->settings().draftsTrees)
-      return invalid("expected chains of automaton, corpus or lookup for several texts at once, but got ",
-                     each->usesModel() ? "drafts of a model" : "trees");
-  return absl::OkStatus();
-}
-
 } // namespace
 
-absl::StatusOr<BatchTexts> generateBatch(Session &session, std::span<const std::vector<int64_t>> prompts,
-                                         const GenerationOptions &options, const sampling::SamplingOptions &sampling,
+absl::StatusOr<BatchTexts> generateBatch(Session &session, const text::Tokenizer *tokenizer,
+                                         std::span<const std::vector<int64_t>> prompts, const WritingOptions &options,
                                          std::span<Speculation *const> drafts) {
-  HONE_RETURN_IF_ERROR(checkDrafts(drafts));
   if (prompts.size() > 1 && !session.entry().hasOwnLengths)
     return invalid(session.module().folder(), ": entry '", session.entry().name,
                    "' does not take sequences of different lengths; 'hone compile --speculate=batch' lets it");
   if (session.module().manifest().ranks > 1)
     return invalid("several texts at once need a model that is not divided among processes");
+  if (std::ranges::any_of(drafts, [](const Speculation *each) { return each->settings().draftsTrees; }))
+    return invalid("expected drafts of several texts at once to be chains, but got trees");
   Batch batch(options);
-  HONE_RETURN_IF_ERROR(batch.readPrompts(session, prompts, sampling, drafts));
+  HONE_RETURN_IF_ERROR(batch.readPrompts(session, tokenizer, prompts, drafts));
   HONE_RETURN_IF_ERROR(batch.write());
   return batch.finish();
 }

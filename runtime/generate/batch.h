@@ -6,8 +6,7 @@
 #ifndef HONE_RUNTIME_GENERATE_BATCH_H
 #define HONE_RUNTIME_GENERATE_BATCH_H
 
-#include "generate/speculation.h"
-#include "hone/sampling/options.h"
+#include "generate/text_writer.h"
 
 namespace hone::rt {
 
@@ -16,12 +15,13 @@ struct BatchTexts {
   GenerationStatistics statistics;          // of all together
 };
 
-/// Goes on after each prompt, at least one, as generate() does after it alone: the tokens are the same. Prompts are read one after the other in
-/// sessions of their own, which are then joined; what a text drafts, and how much, is its own affair, and a pass is as wide as the widest draft.
-/// `session`, of the model and without context, is not changed. `drafts` has those of each text, or is empty. Fails where the entry does not
-/// take sequences of different lengths, and for drafts of a model or of trees.
-absl::StatusOr<BatchTexts> generateBatch(Session &session, std::span<const std::vector<int64_t>> prompts,
-                                         const GenerationOptions &options, const sampling::SamplingOptions &sampling,
+/// Goes on after each prompt, at least one, as writeText() does after it alone: the tokens are the same. Prompts are read one after the other
+/// in sessions of their own, which are then joined; what a text drafts, and how much, is its own affair, and a pass is as wide as the widest
+/// draft. `session`, of the model and without context, is not changed. `tokenizer` may be null where `options.stop` is empty. `drafts` has
+/// those of each text in place of `options.speculation`, or is empty. Fails where the entry does not take sequences of different lengths, and
+/// for drafts that are trees.
+absl::StatusOr<BatchTexts> generateBatch(Session &session, const text::Tokenizer *tokenizer,
+                                         std::span<const std::vector<int64_t>> prompts, const WritingOptions &options,
                                          std::span<Speculation *const> drafts);
 
 } // namespace hone::rt

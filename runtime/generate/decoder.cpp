@@ -5,10 +5,9 @@
 
 #include "generate/decoder.h"
 
-#include "generate/model_decoder.h"
+#include "generate/text_drafter.h"
 #include "generate/verification.h"
 #include "hone/sampling/arithmetic.h"
-#include "speculate/drafter.h"
 
 namespace hone::rt {
 namespace {
@@ -45,27 +44,19 @@ private:
   bool isGreedy;
 };
 
-/// Verifies what a drafter proposes: of the drafted tokens those are accepted that the sampler draws too, up to the first that it does
-/// not. So tokens, their probabilities and the draws that they take are those of decoding without drafts.
+/// Verifies what a drafter proposes.
 class SpeculativeDecoder : public Decoder {
 public:
-  SpeculativeDecoder(TextSampler sampler, Speculation &speculation, std::span<const int64_t> prompt)
-      : sampler(std::move(sampler)), speculation(speculation) {
-    speculation.beginText(prompt);
-  }
+  SpeculativeDecoder(TextSampler sampler, std::unique_ptr<TextDrafter> drafter)
+      : sampler(std::move(sampler)), drafter(std::move(drafter)) {}
 
   absl::StatusOr<std::vector<int64_t>> decode(LanguageModel &model, std::span<const int64_t> tokens,
                                               int64_t most) override {
     SpeculationClock clock(counted);
-    speculate::Draft draft = speculation.draft(most - 1);
-    auto chosen = static_cast<size_t>(chooseWidth(model, tokens, draft));
-    clock.endDraft(chosen);
-    DraftedTokens drafted = {draft.first(static_cast<int64_t>(chosen))};
-    HONE_ASSIGN_OR_RETURN(Verification verified,
-                          verifyDraft(model, tokens, drafted, Acceptance::Identical, sampler, clock));
-    if (tokens.size() == 1)
-      speculation.record(draft, static_cast<int64_t>(chosen), verified, verified.seconds);
-    speculation.append(verified.next);
+    HONE_ASSIGN_OR_RETURN(DraftedTokens drafted, drafter->draft(model, std::ssize(tokens), most - 1, sampler));
+    clock.endDraft(drafted.tokens.size());
+    HONE_ASSIGN_OR_RETURN(Verification verified, verifyDraft(model, tokens, drafted, drafter->rule(), sampler, clock));
+    drafter->take(verified, verified.vocabulary, tokens.size() == 1 ? std::optional(verified.seconds) : std::nullopt);
     clock.endCommit();
     return verified.next;
   }
@@ -73,17 +64,8 @@ public:
   SpeculationStatistics statistics() const override { return counted; }
 
 private:
-  /// None where the model has no room for as many, or a call for so many tokens of a tree.
-  int64_t chooseWidth(const LanguageModel &model, std::span<const int64_t> tokens,
-                      const speculate::Draft &draft) const {
-    int64_t count = speculation.chooseWidth(draft), all = std::ssize(tokens) + count;
-    if (count == 0 || (all > speculate::kMostTreeTokens && !draft.isChain()))
-      return 0;
-    return model.checkRoom(all).ok() ? count : 0;
-  }
-
   TextSampler sampler;
-  Speculation &speculation;
+  std::unique_ptr<TextDrafter> drafter;
   SpeculationStatistics counted;
 };
 
@@ -92,16 +74,12 @@ private:
 absl::StatusOr<std::unique_ptr<Decoder>> createDecoder(LanguageModel &model, const sampling::SamplingOptions &options,
                                                        const GenerationOptions &generation, Speculation *speculation,
                                                        std::span<const int64_t> prompt) {
-  if (speculation && model.session().isBounded())
-    return io::invalid(
-        model.session().module().folder(),
-        ": unsupported speculation with a bounded number of keys: which are evicted depends on the calls");
   HONE_ASSIGN_OR_RETURN(sampling::Sampler sampler, sampling::Sampler::create(options));
   auto ofText = [&] { return TextSampler(std::move(sampler), prompt, generation.rules, generation.maximalNewTokens); };
-  if (speculation && speculation->usesModel())
-    return createModelDecoder(ofText(), *speculation, prompt);
-  if (speculation)
-    return std::make_unique<SpeculativeDecoder>(ofText(), *speculation, prompt);
+  if (speculation) {
+    HONE_ASSIGN_OR_RETURN(std::unique_ptr<TextDrafter> drafter, createTextDrafter(model, *speculation, prompt));
+    return std::make_unique<SpeculativeDecoder>(ofText(), std::move(drafter));
+  }
   std::optional<int64_t> vocabulary = model.vocabulary(); // memory of the device has its size
   if (!model.session().isOnDevice() || !vocabulary || !generation.rules.isEmpty())
     return std::make_unique<HostDecoder>(ofText());

@@ -5,51 +5,11 @@
 
 #include "generate/text_writer.h"
 
-#include "text/stop_strings.h"
+#include "generate/text_stream.h"
 
 #include <filesystem>
 
 namespace hone::rt {
-namespace {
-
-/// Turns tokens into text that is certain. Without a tokenizer there is no text.
-class TextStream {
-public:
-  static absl::StatusOr<TextStream> create(const text::Tokenizer *tokenizer, const std::vector<std::string> &stop) {
-    if (!tokenizer && !stop.empty())
-      return io::invalid("stop strings need a tokenizer, and the artefact has none");
-    HONE_ASSIGN_OR_RETURN(text::StopStrings strings, text::StopStrings::create(stop));
-    return TextStream(tokenizer, std::move(strings));
-  }
-
-  absl::StatusOr<std::string> push(int64_t token) {
-    if (!detokenizer)
-      return std::string();
-    HONE_ASSIGN_OR_RETURN(std::string piece, detokenizer->push(static_cast<int32_t>(token)));
-    return stop.push(piece);
-  }
-
-  absl::StatusOr<std::string> finish() {
-    if (!detokenizer || stop.stopped())
-      return std::string();
-    HONE_ASSIGN_OR_RETURN(std::string piece, detokenizer->finish());
-    std::string rest = stop.push(piece);
-    return stop.stopped() ? rest : rest + stop.finish();
-  }
-
-  bool stopped() const { return stop.stopped(); }
-
-private:
-  TextStream(const text::Tokenizer *tokenizer, text::StopStrings stop) : stop(std::move(stop)) {
-    if (tokenizer)
-      detokenizer.emplace(*tokenizer);
-  }
-
-  std::optional<text::Detokenizer> detokenizer;
-  text::StopStrings stop;
-};
-
-} // namespace
 
 absl::StatusOr<std::shared_ptr<const text::Tokenizer>> loadTokenizer(const Module &module) {
   if (module.manifest().tokenizer.empty())

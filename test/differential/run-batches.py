@@ -1,8 +1,8 @@
 # Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Batches of sequences that keep what was accepted of each: logits are, bit for bit, those of each sequence alone, and texts that are written
-several at once, with drafts or without, those of each prompt alone. On the emulated GPU, whose kernels differ by the number of rows, logits are
-those within rounding."""
+several at once, with drafts of every kind or without, those of each prompt alone. On the emulated GPU, whose kernels differ by the number of
+rows, logits are those within rounding."""
 
 import ctypes
 import functools
@@ -25,8 +25,13 @@ REFUSED = {"t5.optimum/decoder_model_merged": "goes by the order of the tokens",
            "bert.optimum/model": "the model has no entry 'forward' of tokens with a state"}
 PROMPTS, NEW_TOKENS = 6, 64
 SAMPLED = ["--temperature", 0.8, "--top-p", 0.95, "--repetition-penalty", 1.1, "--seed", 5]
+MODEL_DRAFTS = ["--speculate", "model", "--draft-tokens", 8]
+# As many tokens as are allowed are drafted and verified, whatever passes take, and greedy texts are the same by this rule.
+WHOLE = ["--accept", "exact", "--draft-confidence", 0]
 DRAFTS = {"plain": [], "automaton": ["--speculate", "automaton"], "several": ["--speculate", "automaton,lookup", "--draft-tokens", 8],
-          "sampled": ["--speculate", "automaton", *SAMPLED]}
+          "sampled": ["--speculate", "automaton", *SAMPLED], "draft model": MODEL_DRAFTS, "whole drafts of a model": [*MODEL_DRAFTS, *WHOLE],
+          "sampled drafts of a model": [*MODEL_DRAFTS, *SAMPLED]}
+STOPS = ["--stop", "\n    ", "--stop", "\n\n"]
 
 
 def compile_model(tools, path, output, *flags):
@@ -78,7 +83,7 @@ def check_decoder(tools, library, path, flags, tolerance=0):
         module.close()
 
 
-def check_texts(tools, path, flags):
+def check_texts(tools, path, flags, drafts_itself):
     tokens = np.load(suite.shared_models() / "lm" / "test.tokens.npy").ravel() if path != EXAMPLE else None
     random = np.random.default_rng(11)
     starts = random.integers(0, 4000, PROMPTS)
@@ -87,21 +92,30 @@ def check_texts(tools, path, flags):
         folder = pathlib.Path(name)
         np.save(folder / "prompts.npy", np.asarray(prompts, np.int64))
         plain = folder / "plain.hone"
-        suite.run_tool([tools / "hone", "compile", path, *flags, "-o", plain, "--quiet"])
-        batched = compile_model(tools, path, folder / "batched.hone", *flags)
+        tokenizer = f"--tokenizer={EXAMPLE.with_name('tokenizer.json') if path == EXAMPLE else suite.shared_models() / 'lm' / 'tokenizer.json'}"
+        suite.run_tool([tools / "hone", "compile", path, *flags, tokenizer, "-o", plain, "--quiet"])
+        batched = compile_model(tools, path, folder / "batched.hone", *flags, tokenizer, *(["--draft=self:int4"] if drafts_itself else []))
 
         def write(artefact, *options):
             suite.run_tool([tools / "hone-run", "run", artefact, "--tokens", folder / "prompts.npy", "--output-tokens", folder / "new.npy",
                             "--max-new-tokens", NEW_TOKENS, *options])
             return np.load(folder / "new.npy")
 
-        expected = {manner: write(plain, *(SAMPLED if manner == "sampled" else [])) for manner in ("greedy", "sampled")}
-        for manner, options in DRAFTS.items():
-            wanted = expected["sampled" if manner == "sampled" else "greedy"]
+        def check(manner, wanted, *options):
             for size in 1, 3:
                 written = write(batched, "--batch", size, *options)
                 if not np.array_equal(written, wanted):
                     raise suite.Failure(f"{manner}, {size} at once: expected {wanted.tolist()}, but got {written.tolist()}")
+
+        expected = {is_sampled: write(plain, *(SAMPLED if is_sampled else [])) for is_sampled in (False, True)}
+        manners = {manner: options for manner, options in DRAFTS.items() if drafts_itself or "model" not in options}
+        for manner, options in manners.items():
+            check(manner, expected["sampled" in manner], *options)
+        stopped = write(plain, *STOPS)
+        if stopped.shape == expected[False].shape and np.array_equal(stopped, expected[False]):
+            raise suite.Failure("expected texts that end before a stop string, but there is none")
+        for manner in "plain", "several", [manner for manner in manners if "sampled" not in manner][-1]:
+            check(f"{manner} with stop strings", stopped, *DRAFTS[manner], *STOPS)
 
 
 def check_refused(tools, path, message):
@@ -131,8 +145,9 @@ def cases(tools, library):
     if shared := suite.shared_models():
         paths |= {f"lm/{path.parent.parent.name}/{path.parent.name}": path for path in sorted((shared / "lm").glob("*/*/model.onnx"))}
     for name, path in paths.items():
-        for flags in FORMS if name in ("examples/python-lm", "lm/target/optimum") else [[]]:
-            yield f"{name} {' '.join(flags)}", functools.partial(check_texts, tools, path, flags)
+        is_in_every_form = name in ("examples/python-lm", "lm/target/optimum")
+        for flags in FORMS if is_in_every_form else [[]]:
+            yield f"{name} {' '.join(flags)}", functools.partial(check_texts, tools, path, flags, drafts_itself=is_in_every_form)
 
 
 def main():

@@ -115,41 +115,6 @@ TEST_F(Generation, RandomPromptsAndDrawsAreContinuedAlike) {
   }
 }
 
-TEST_F(Generation, BatchesWriteWhatEachPromptGivesAlone) {
-  io::Manifest manifest = toyManifest();
-  manifest.entries[1].hasOwnLengths = true;
-  write(manifest);
-  auto session = *rt::openLanguageSession(*rt::Module::load(folder));
-  rt::LanguageModel model = *rt::LanguageModel::over(*session);
-  std::mt19937 random(11);
-  for (int trial = 0; trial < 60; ++trial) {
-    sampling::SamplingOptions sampling;
-    sampling.temperature = trial % 2 ? 0.7 : 0;
-    sampling.seed = static_cast<uint64_t>(trial);
-    rt::GenerationOptions options;
-    options.maximalNewTokens = 1 + static_cast<int64_t>(random() % 50);
-    options.endTokens = {static_cast<int64_t>(random() % 16)};
-    options.prefillChunk = 1 + static_cast<int64_t>(random() % 8);
-    std::vector<Tokens> prompts(1 + random() % 4);
-    std::vector<std::unique_ptr<rt::Speculation>> drafters;
-    std::vector<rt::Speculation *> drafts;
-    for (Tokens &prompt : prompts) {
-      prompt.resize(1 + random() % 12);
-      for (int64_t &token : prompt)
-        token = static_cast<int64_t>(random() % 3);
-      if (trial % 3 == 0)
-        continue;
-      drafters.push_back(*rt::Speculation::create({kAutomaton, "", 8}, model));
-      drafts.push_back(drafters.back().get());
-    }
-    auto written = rt::generateBatch(*session, prompts, options, sampling, drafts);
-    ASSERT_EQ(messageOf(written), "OK");
-    for (size_t i = 0; i < prompts.size(); ++i)
-      EXPECT_EQ(written->tokens[i], writeText(prompts[i], kNone, sampling, options).tokens) << "text " << i;
-  }
-  EXPECT_EQ(session->state().length(), 0);
-}
-
 TEST_F(Generation, FollowsTheRulesOfTokens) {
   io::Manifest manifest = toyManifest();
   manifest.entries[1].hasOwnLengths = true;
@@ -178,30 +143,11 @@ TEST_F(Generation, FollowsTheRulesOfTokens) {
     }
     (plain.tokens == free ? kept : changed)++;
     expectSame(writeText(prompt, kAutomaton, sampling, options), plain);
-    auto batch = rt::generateBatch(*session, std::vector<Tokens>{prompt, prompt}, options, sampling, {});
+    auto batch = rt::generateBatch(*session, nullptr, std::vector<Tokens>{prompt, prompt}, {options, sampling}, {});
     ASSERT_EQ(messageOf(batch), "OK");
     EXPECT_EQ(batch->tokens[1], plain.tokens);
   }
   EXPECT_GT(changed, kept);
-}
-
-TEST_F(Generation, BatchesThatCannotBeAreRefused) {
-  auto refusal = [this](std::vector<Tokens> prompts, rt::SpeculationOptions options) {
-    auto session = *rt::openLanguageSession(*rt::Module::load(folder));
-    rt::LanguageModel model = *rt::LanguageModel::over(*session);
-    std::vector<std::unique_ptr<rt::Speculation>> drafters;
-    std::vector<rt::Speculation *> drafts;
-    while (!options.sources.empty() && drafts.size() < prompts.size()) {
-      drafters.push_back(*rt::Speculation::create(options, model));
-      drafts.push_back(drafters.back().get());
-    }
-    return messageOf(rt::generateBatch(*session, prompts, {}, {}, drafts));
-  };
-  EXPECT_THAT(refusal({{1}, {2}}, {}), HasSubstr("entry 'forward' does not take sequences of different lengths"));
-  EXPECT_THAT(refusal({{}}, {}), HasSubstr("expected at least one token"));
-  EXPECT_THAT(refusal({{1, 8}}, {}), HasSubstr("token 8 at position 1 is outside the vocabulary of 8"));
-  write(toyManifestWithTrees(), HONE_TEST_PROGRAM_TREES);
-  EXPECT_THAT(refusal({{1}}, {.sources = kAutomaton, .corpus = {}, .draftsTrees = true}), HasSubstr("but got trees"));
 }
 
 TEST_F(Generation, EndsInTheMiddleOfADraft) {
