@@ -191,9 +191,8 @@ public:
     template <int WIDTH, bool BEGINS, bool ENDS> void addScaled(const float *ofRows, Sums &sums) const {
       for (int64_t r = 0; r < ByteTiles::kRows; ++r)
         for (int64_t p = 0; p < WIDTH; ++p) {
-          int64_t sum = p + (r < kTileRows ? 0 : 2);
-          auto *to = reinterpret_cast<float *>(sums.bytes[sum][r % kTileRows]);
-          Vector exact = integers.integers(sum, r % kTileRows) - zeros[p] * ofRows[ByteTiles::kRows + r];
+          float *to = sums.lanes(p, r);
+          Vector exact = integers.integers(Sums::sumOf(p, r), r % kTileRows) - zeros[p] * ofRows[ByteTiles::kRows + r];
           Vector total = exact * ofRows[r];
           if constexpr (!BEGINS)
             total += load(to);

@@ -45,10 +45,12 @@ struct TileSums {
 
 /// Sums of a block of up to 32 rows by two panels.
 struct TileBlockSums : TileSums {
+  static int64_t sumOf(int64_t panel, int64_t row) { return panel + (row < kTileRows ? 0 : 2); }
+
   float *lanes(int64_t panel, int64_t row) {
-    return reinterpret_cast<float *>(bytes[panel + (row < kTileRows ? 0 : 2)][row % kTileRows]);
+    return reinterpret_cast<float *>(bytes[sumOf(panel, row)][row % kTileRows]);
   }
-  Vector at(int64_t panel, int64_t row) const { return floats(panel + (row < kTileRows ? 0 : 2), row % kTileRows); }
+  Vector at(int64_t panel, int64_t row) const { return floats(sumOf(panel, row), row % kTileRows); }
 };
 
 template <int WIDTH> void prefetchTiles(const TilePrefetch &next, int64_t step, int64_t panelBytes) {
