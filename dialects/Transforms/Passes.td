@@ -393,7 +393,8 @@ def Speculate : Pass<"hone-speculate", "::mlir::ModuleOp"> {
     `ancestors`, i64 `[sequence]`: bit j of element i is set iff token j of the call is token i or an ancestor of it. The tokens of a
     call, at most 64, are a tree in topological order, or several; all sequences of a batch have the same. A token is at the
     position after its parent's, and sees the state, its ancestors and itself. A chain has the lowest i + 1 bits set in element i: then
-    `@verify` is `@forward`.
+    `@verify` is `@forward`. After `hone-separate-sequences`, ancestors are i64 `[batch, sequence]`: each sequence has a tree of its own, and
+    goes by the positions that it holds itself.
 
     - Each `hone.attention` over the state sees what it saw and `#hone.tree` shows. One that counts from positions, with a sliding window or
       alibi, gets `key_positions`.

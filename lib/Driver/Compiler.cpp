@@ -110,10 +110,10 @@ LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPa
     pm.addPass(createSparsifyAttention(options.attention.getPassOptions()));
   if (options.retention.isAsked())
     pm.addPass(createRetainKeys(options.retention.getPassOptions()));
-  if (options.speculation.drafts == "batch")
+  if (options.speculation.takesBatches())
     pm.addPass(createSeparateSequences());
-  if (options.speculation.drafts == "tree")
-    pm.addPass(createSpeculate());
+  if (options.speculation.takesTrees())
+    pm.addPass(createSpeculate()); // of what is separated
   if (options.target.ranks != 1)
     pm.addPass(createShardLayers({options.target.ranks})); // parts of weights as they are stored
   return success();

@@ -103,10 +103,8 @@ absl::Status checkBatch(const GenerateOptions &options) {
     return absl::OkStatus();
   if (!options.tokens)
     return invalid("expected --tokens with --batch=", options.batch, ", but got another prompt");
-  for (const auto &[name, isGiven] : {std::pair("--context", options.context.has_value()),
-                                      std::pair("--draft-tree", options.speculation.options.draftsTrees)})
-    if (isGiven)
-      return invalid("unsupported ", name, " with --batch=", options.batch);
+  if (options.context)
+    return invalid("unsupported --context with --batch=", options.batch);
   return absl::OkStatus();
 }
 

@@ -53,7 +53,7 @@ generation
   --ignore-end              go on after a token that ends a text
   --prefill-chunk N         feed the prompt in pieces of at most N tokens (default 512)
   --batch N                 go on after N prompts of --tokens at once, each as it would alone; for models of
-                            'hone compile --speculate=batch' (default 1)
+                            'hone compile --speculate=batch', with --draft-tree tree,batch (default 1)
 )" HONE_SPECULATION_HELP R"(  --router DRAFT.hone,RULE[,threshold=T]
                             lossy: let a smaller model with the same tokens write the steps of a text that are good enough, by
                             this model's probabilities: arbitrage (steps that this model would hardly better: the mean distance

@@ -235,27 +235,47 @@ absl::StatusOr<io::Array> LanguageModel::takeLogits(absl::StatusOr<std::vector<i
 
 absl::StatusOr<io::Array> LanguageModel::feedTree(std::span<const int64_t> tokens, std::span<const int64_t> ancestors,
                                                   int64_t logitsToKeep) {
+  return callVerifier(tokens, ancestors, logitsToKeep, /*sequences=*/1);
+}
+
+absl::StatusOr<io::Array> LanguageModel::feedTrees(std::span<const int64_t> tokens, std::span<const int64_t> ancestors,
+                                                   int64_t sequences) {
+  return callVerifier(tokens, ancestors, /*logitsToKeep=*/0, sequences);
+}
+
+/// Ancestors are [sequence], or [batch, sequence] of an entry that takes a tree for each.
+absl::StatusOr<io::Array> LanguageModel::callVerifier(std::span<const int64_t> tokens,
+                                                      std::span<const int64_t> ancestors, int64_t logitsToKeep,
+                                                      int64_t sequences) {
   HONE_RETURN_IF_ERROR(checkTokens(tokens));
-  HONE_ASSIGN_OR_RETURN(io::Array array, tokensAsInput(tokens));
-  std::array sizes = {std::ssize(ancestors)};
+  HONE_ASSIGN_OR_RETURN(io::Array array, tokensAsInput(tokens, sequences));
+  std::string verifier = verifierOf(memory->entry());
+  HONE_ASSIGN_OR_RETURN(const io::EntryInfo *entry, memory->module().findEntryInfo(verifier));
+  std::vector<int64_t> sizes = {std::ssize(ancestors) / sequences};
+  if (entry->inputs[1].shape.size() == 2)
+    sizes.insert(sizes.begin(), sequences);
   hone_tensor words = io::denseView(const_cast<int64_t *>(ancestors.data()), HONE_I64, sizes); // which is read alone
   std::array inputs = {NamedTensor{memory->entry().inputs[0].name, array.view()}, NamedTensor{kAncestors, words}};
   KeptLogits kept(memory->state(), logitsToKeep);
-  return takeLogits(memory->call(verifierOf(memory->entry()), inputs), std::ssize(tokens), logitsToKeep);
+  return takeLogits(memory->call(verifier, inputs), std::ssize(tokens) / sequences, logitsToKeep, sequences);
 }
 
-absl::Status LanguageModel::checkTrees() const {
+absl::Status LanguageModel::checkTrees(int64_t sequences) const {
   const io::EntryInfo &own = memory->entry();
   std::string name = verifierOf(own);
   const io::EntryInfo *verify = memory->module().manifest().entry(name);
   bool takesTree = verify && verify->state == own.state && verify->inputs.size() == own.inputs.size() + 1 &&
                    verify->inputs[0].name == own.inputs[0].name && verify->inputs[0].dtype == own.inputs[0].dtype &&
                    verify->inputs[1].name == kAncestors && verify->inputs[1].dtype == HONE_I64 &&
-                   verify->inputs[1].shape.size() == 1;
+                   (verify->inputs[1].shape.size() == 1 || verify->inputs[1].shape.size() == 2);
   bool givesLogits = takesTree && !verify->outputs.empty() && verify->outputs[0].dtype == HONE_F32 &&
                      verify->outputs[0].shape.size() == 3;
-  if (givesLogits)
+  bool takesEach = givesLogits && verify->inputs[1].shape.size() == 2;
+  if (givesLogits && (takesEach || sequences == 1))
     return absl::OkStatus();
+  if (givesLogits)
+    return invalid(memory->module().folder(), ": entry '", name, "' takes one tree for all texts; 'hone compile ",
+                   "--speculate=tree,batch' lets each have its own");
   return invalid(memory->module().folder(), ": drafts that are trees need an entry '", name, "' of tokens and ",
                  kAncestors, " over the state of '", own.name, "'; 'hone compile --speculate=tree' adds one");
 }

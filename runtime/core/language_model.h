@@ -51,8 +51,14 @@ public:
   absl::StatusOr<io::Array> feedTree(std::span<const int64_t> tokens, std::span<const int64_t> ancestors,
                                      int64_t logitsToKeep = 0);
 
-  /// Fails where the module has no such entry of tokens and ancestors over the session's state.
-  absl::Status checkTrees() const;
+  /// The same for as many tokens of each of `sequences` sequences, each of which has a tree of its own; returns logits
+  /// [sequences, rows, vocabulary], a row for each token. By an entry that checkTrees(sequences) has found.
+  absl::StatusOr<io::Array> feedTrees(std::span<const int64_t> tokens, std::span<const int64_t> ancestors,
+                                      int64_t sequences);
+
+  /// Fails where the module has no such entry of tokens and ancestors over the session's state, or for several sequences none that takes a tree
+  /// for each.
+  absl::Status checkTrees(int64_t sequences = 1) const;
 
   /// Appends tokens and samples the one after them on the device that the session is on (Session::sample).
   absl::StatusOr<int64_t> sample(std::span<const int64_t> tokens, uint64_t draw);
@@ -64,6 +70,8 @@ private:
   std::optional<int64_t> findFeature(int64_t position) const;
   std::vector<int64_t> withFeatures(std::span<const int64_t> tokens) const;
   absl::StatusOr<io::Array> tokensAsInput(std::span<const int64_t> tokens, int64_t sequences = 1) const;
+  absl::StatusOr<io::Array> callVerifier(std::span<const int64_t> tokens, std::span<const int64_t> ancestors,
+                                         int64_t logitsToKeep, int64_t sequences);
   absl::StatusOr<io::Array> takeLogits(absl::StatusOr<std::vector<io::Array>> outputs, int64_t tokens,
                                        int64_t logitsToKeep, int64_t sequences = 1) const;
 

@@ -43,11 +43,17 @@ public:
     return absl::OkStatus();
   }
 
-  /// What the next pass feeds: the last token and the drafted ones.
-  std::vector<int64_t> pending() const {
-    std::vector<int64_t> tokens = {written.back()};
-    tokens.insert(tokens.end(), drafted.tokens.begin(), drafted.tokens.end());
-    return tokens;
+  /// What the next pass feeds: the last token and the drafted ones. What fills a row up comes after the last of them.
+  speculate::DraftTree pending(int64_t width) const {
+    speculate::DraftTree fed = drafted;
+    while (fed.size() + 1 < width) {
+      int64_t filler = fed.size() == 0 ? written.back() : fed.tokens.back();
+      if (fed.parents.empty())
+        fed.tokens.push_back(filler);
+      else
+        fed.add(fed.size(), filler);
+    }
+    return fed;
   }
 
   /// Takes what a pass of so many seconds over pending() gave, its rows of logits; returns the numbers of the tokens that stay of those fed.
@@ -64,6 +70,8 @@ public:
 
   bool hasEnded() const { return isDone; }
   int64_t draftedTokens() const { return drafted.size(); }
+  bool draftsChain() const { return drafted.isChain(); }
+  int64_t last() const { return written.back(); }
   const std::vector<int64_t> &tokens() const { return written; }
 
 private:
@@ -101,8 +109,8 @@ private:
   absl::StatusOr<std::unique_ptr<Session>> readPrompt(Session &like, const text::Tokenizer *tokenizer,
                                                       std::span<const int64_t> prompt, Speculation *drafts);
   absl::Status pass(LanguageModel &model);
+  absl::StatusOr<io::Array> feed(LanguageModel &model, int64_t width) const;
   absl::Status dropEnded();
-  std::vector<int64_t> pendingRows(int64_t width) const;
   bool goesOn() const { return !std::ranges::all_of(texts, &BatchedText::hasEnded); }
 
   const WritingOptions &options;
@@ -150,15 +158,20 @@ absl::Status Batch::readPrompts(Session &like, const text::Tokenizer *tokenizer,
   return absl::OkStatus();
 }
 
-/// What the texts feed, rows of one width. What is after the tokens of a text is not kept.
-std::vector<int64_t> Batch::pendingRows(int64_t width) const {
-  std::vector<int64_t> rows;
+/// A pass over rows of one width. What is after the tokens of a text is not kept.
+absl::StatusOr<io::Array> Batch::feed(LanguageModel &model, int64_t width) const {
+  bool areChains = std::ranges::all_of(texts, &BatchedText::draftsChain);
+  std::vector<int64_t> rows, ancestors;
   for (const BatchedText &text : texts) {
-    std::vector<int64_t> own = text.pending();
-    own.resize(static_cast<size_t>(width), own.back());
-    rows.insert(rows.end(), own.begin(), own.end());
+    speculate::DraftTree fed = text.pending(width);
+    rows.push_back(text.last());
+    rows.insert(rows.end(), fed.tokens.begin(), fed.tokens.end());
+    if (areChains)
+      continue;
+    std::vector<int64_t> own = fed.ancestorsAfter(/*pending=*/1);
+    ancestors.insert(ancestors.end(), own.begin(), own.end());
   }
-  return rows;
+  return areChains ? model.feedBatch(rows, std::ssize(texts)) : model.feedTrees(rows, ancestors, std::ssize(texts));
 }
 
 /// Of a text that has ended nothing is kept, as its length would count as that of the longest.
@@ -180,7 +193,7 @@ absl::Status Batch::pass(LanguageModel &model) {
   }
   clock.endDraft(static_cast<size_t>(drafted));
   auto begin = std::chrono::steady_clock::now();
-  HONE_ASSIGN_OR_RETURN(io::Array logits, model.feedBatch(pendingRows(width), std::ssize(texts)));
+  HONE_ASSIGN_OR_RETURN(io::Array logits, feed(model, width));
   double seconds = secondsSince(begin);
   int64_t vocabulary = logits.shape().back();
   std::vector<std::vector<int64_t>> kept(texts.size());
@@ -220,6 +233,15 @@ BatchTexts Batch::finish() {
   return result;
 }
 
+/// Each text needs a tree of its own where one drafts trees.
+absl::Status checkDrafts(Session &session, size_t texts, std::span<Speculation *const> drafts) {
+  auto draftsTrees = [](const Speculation *each) { return each->settings().draftsTrees; };
+  if (std::ranges::none_of(drafts, draftsTrees))
+    return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(LanguageModel model, LanguageModel::over(session));
+  return model.checkTrees(static_cast<int64_t>(texts));
+}
+
 } // namespace
 
 absl::StatusOr<BatchTexts> generateBatch(Session &session, const text::Tokenizer *tokenizer,
@@ -230,8 +252,7 @@ absl::StatusOr<BatchTexts> generateBatch(Session &session, const text::Tokenizer
                    "' does not take sequences of different lengths; 'hone compile --speculate=batch' lets it");
   if (session.module().manifest().ranks > 1)
     return invalid("several texts at once need a model that is not divided among processes");
-  if (std::ranges::any_of(drafts, [](const Speculation *each) { return each->settings().draftsTrees; }))
-    return invalid("expected drafts of several texts at once to be chains, but got trees");
+  HONE_RETURN_IF_ERROR(checkDrafts(session, prompts.size(), drafts));
   Batch batch(options);
   HONE_RETURN_IF_ERROR(batch.readPrompts(session, tokenizer, prompts, drafts));
   HONE_RETURN_IF_ERROR(batch.write());

@@ -18,8 +18,8 @@ struct BatchTexts {
 /// Goes on after each prompt, at least one, as writeText() does after it alone: the tokens are the same. Prompts are read one after the other
 /// in sessions of their own, which are then joined; what a text drafts, and how much, is its own affair, and a pass is as wide as the widest
 /// draft. `session`, of the model and without context, is not changed. `tokenizer` may be null where `options.stop` is empty. `drafts` has
-/// those of each text in place of `options.speculation`, or is empty. Fails where the entry does not take sequences of different lengths, and
-/// for drafts that are trees.
+/// those of each text in place of `options.speculation`, or is empty. Fails where the entry does not take sequences of different lengths, or
+/// for drafts that are trees no tree for each.
 absl::StatusOr<BatchTexts> generateBatch(Session &session, const text::Tokenizer *tokenizer,
                                          std::span<const std::vector<int64_t>> prompts, const WritingOptions &options,
                                          std::span<Speculation *const> drafts);

@@ -29,13 +29,15 @@ MODEL_DRAFTS = ["--speculate", "model", "--draft-tokens", 8]
 # As many tokens as are allowed are drafted and verified, whatever passes take, and greedy texts are the same by this rule.
 WHOLE = ["--accept", "exact", "--draft-confidence", 0]
 DRAFTS = {"plain": [], "automaton": ["--speculate", "automaton"], "several": ["--speculate", "automaton,lookup", "--draft-tokens", 8],
-          "sampled": ["--speculate", "automaton", *SAMPLED], "draft model": MODEL_DRAFTS, "whole drafts of a model": [*MODEL_DRAFTS, *WHOLE],
-          "sampled drafts of a model": [*MODEL_DRAFTS, *SAMPLED]}
+          "sampled": ["--speculate", "automaton", *SAMPLED], "trees": ["--speculate", "automaton", "--draft-tree"],
+          "sampled trees": ["--speculate", "automaton", "--draft-tree", *SAMPLED], "draft model": MODEL_DRAFTS,
+          "whole drafts of a model": [*MODEL_DRAFTS, *WHOLE], "trees of a model": [*MODEL_DRAFTS, *WHOLE, "--draft-tree"],
+          "sampled trees of a model": [*MODEL_DRAFTS, "--draft-tree", *SAMPLED]}
 STOPS = ["--stop", "\n    ", "--stop", "\n\n"]
 
 
 def compile_model(tools, path, output, *flags):
-    suite.run_tool([tools / "hone", "compile", path, "--speculate=batch", *flags, "-o", output, "--quiet"])
+    suite.run_tool([tools / "hone", "compile", path, "--speculate=tree,batch", *flags, "-o", output, "--quiet"])
     return output
 
 

@@ -24,8 +24,7 @@ import suite
 EXAMPLE = suite.ROOT / "examples" / "python-lm" / "model.onnx"
 FORMS = {"f32": [], "bf16": ["--weights=bf16"], "int8": ["--quantize=int8"], "int4": ["--quantize=int4"], "2:4": ["--prune=2:4"],
          "KV bf16": ["--kv-cache=bf16"], "KV int8": ["--kv-cache=int8"], "KV int4": ["--kv-cache=int4"]}
-# Of drafts: what artefacts are compiled for, options, and how many texts are written at once.
-SHAPES = {"chains": ("batch", [], (1, 3)), "trees": ("tree", ["--draft-tree"], (1,))}
+SHAPES = {"chains": [], "trees": ["--draft-tree"]}
 PROMPT_LENGTH = 48
 CORPUS_FILES = 40  # of the library; prompts are of all of it
 MOST_PROMPTS = 200  # of a process, which is to end in time
@@ -94,8 +93,8 @@ class Form:
         self.setting, self.folder, self.prompts, self.tokens = setting, folder, setting.prompts, setting.tokens
         trained = setting.trained
         self.plain = setting.compile(folder / "plain.hone", trained.target, *flags)
-        self.drafted = {shape: setting.compile(folder / f"{shape}.hone", trained.target, *flags, f"--speculate={drafts}", "--draft=self:int4",
-                                            f"--tokenizer={trained.tokenizer}") for shape, (drafts, *_) in SHAPES.items()}
+        self.drafted = setting.compile(folder / "drafted.hone", trained.target, *flags, "--speculate=tree,batch", "--draft=self:int4",
+                                    f"--tokenizer={trained.tokenizer}")
         self.expected, _ = self.write(self.plain)
 
     def write(self, artefact, *options):
@@ -124,9 +123,9 @@ class Form:
         best, second = np.sort(logits)[:-3:-1]
         return best - second
 
-    def check(self, shape, batch, options):
+    def check(self, options):
         """With these options texts are the same; counts of drafted tokens."""
-        texts, counts = self.write(self.drafted[shape], "--batch", batch, *options)
+        texts, counts = self.write(self.drafted, *options)
         different = np.argwhere(texts != self.expected)
         if not len(different):
             return counts
@@ -140,15 +139,15 @@ def check_form(setting, name, options):
     passed = failed = drafted = 0
     with tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place)
-        cases = {f"{name}, {drafter}, {shape}, {batch} at once": (shape, batch, [*flags, *ofShape])
-                 for drafter, flags in setting.drafters().items() for shape, (_, ofShape, batches) in SHAPES.items() for batch in batches}
-        cases = {case: how for case, how in cases.items() if options.only in case}
+        cases = {f"{name}, {drafter}, {shape}, {batch} at once": [*flags, *ofShape, *(["--batch", batch] if batch > 1 else [])]
+                 for drafter, flags in setting.drafters().items() for shape, ofShape in SHAPES.items() for batch in (1, 3)}
+        cases = {case: flags for case, flags in cases.items() if options.only in case}
         if not cases:
             return 0, 0
         form = Form(setting, folder, FORMS[name])
-        for case, how in cases.items():
+        for case, flags in cases.items():
             try:
-                accepted, verified = form.check(*how)
+                accepted, verified = form.check(flags)
                 drafted += verified
                 passed += 1
                 print(f"{case}: {options.prompts} texts of {options.tokens} tokens as by plain decoding, {accepted} of {verified} drafted tokens "

@@ -28,8 +28,8 @@ PROMPTS, PROMPT_LENGTH, NEW_TOKENS = 12, 32, 96
 SAMPLED = ["--temperature", 0.8, "--top-p", 0.95, "--repetition-penalty", 1.1, "--seed", 5]
 
 
-def compile_model(tools, path, output, *flags):
-    suite.run_tool([tools / "hone", "compile", path, "--speculate=tree", *flags, "-o", output, "--quiet"])
+def compile_model(tools, path, output, *flags, drafts="tree"):
+    suite.run_tool([tools / "hone", "compile", path, f"--speculate={drafts}", *flags, "-o", output, "--quiet"])
     return output
 
 
@@ -92,6 +92,32 @@ def check_tree(module, name, cache, held, tokens, tree):
     compare("after what was kept", forward(session, name, [7, 8]), forward(plain, name, [7, 8]), TOLERANCES[cache])
     session.close()
     plain.close()
+
+
+def check_sequences(tools, library, path, cache):
+    """Sequences of different lengths with a tree each: what each gets, and what is kept of it, is, bit for bit, what it is alone."""
+    random = np.random.default_rng(5)
+    with tempfile.TemporaryDirectory() as folder:
+        artefact = compile_model(tools, path, pathlib.Path(folder) / "model.hone", f"--kv-cache={cache}", drafts="tree,batch")
+        module = runtime.Module(library, artefact)
+        name = module.names("forward", runtime.INPUT)[0]
+        verify = lambda session, tokens, words: session.call("verify", {name: np.array(tokens, np.int64), "ancestors": np.array(words)}, "logits")
+        alone = [runtime.Session(module) for _ in range(3)]
+        for session, length in zip(alone, (5, 70, 20)):
+            forward(session, name, random.integers(1, 200, length).tolist())
+        batch = runtime.Session.join(alone)
+        for nodes in 9, 1, 40, 63:
+            trees = [random_tree(random, 1, nodes) for _ in alone]
+            tokens = random.integers(1, 200, (3, 1 + nodes)).tolist()
+            logits, kept = verify(batch, tokens, [words for _, words in trees]), []
+            for number, (session, (parents, words)) in enumerate(zip(alone, trees)):
+                compare(f"{nodes} nodes, sequence {number}", logits[number], verify(session, [tokens[number]], [words])[0], 0)
+                kept.append(path_to(parents, int(random.integers(0, 1 + nodes))))
+                session.keep(kept[-1])
+            batch.keep_each(kept)
+        for session in [batch, *alone]:
+            session.close()
+        module.close()
 
 
 def check_bad_calls(tools, library):
@@ -169,6 +195,9 @@ def cases(library):
     for model in MODELS + [model for model in MORE_MODELS if model in known]:
         for cache in CACHES if model in MODELS else CACHES[:1]:
             yield f"{model} {cache}", lambda tools, path=known[model], cache=cache: check_decoder(tools, library, path, cache)
+    for model in MODELS:
+        for cache in CACHES:
+            yield f"{model} {cache} sequences", lambda tools, path=known[model], cache=cache: check_sequences(tools, library, path, cache)
     for model, message in REFUSED.items():
         if model in known:
             yield f"{model} refused", lambda tools, path=known[model], message=message: check_refused(tools, path, message)

@@ -34,8 +34,9 @@ constexpr int64_t kMostTokens = 64;
 /// Makes @verify of a copy of @forward.
 class Verifier {
 public:
-  explicit Verifier(func::FuncOp function)
-      : function(function), state(function.getArguments().back()), tokens(function.getArgument(0)) {}
+  /// With `kind` OfSequences each has a tree of its own, and a length.
+  Verifier(func::FuncOp function, Positions kind)
+      : function(function), kind(kind), state(function.getArguments().back()), tokens(function.getArgument(0)) {}
 
   /// Fails after an error and a remark, with the function as useless as it then is.
   LogicalResult build();
@@ -43,16 +44,20 @@ public:
 
 private:
   LogicalResult refuse(Operation *op, const Twine &reason) const;
+  bool isOfSequences() const { return kind == Positions::OfSequences; }
   void addAncestors();
+  Value buildLags(ImplicitLocOpBuilder &b, Value words, ValueRange sizes) const;
+  Value alignLags(ImplicitLocOpBuilder &b, const PositionTensor &positions) const;
   void branchPositions(ArrayRef<PositionTensor> positions);
   void branchAttentions(ArrayRef<AttentionOp> attentions);
   Value buildKeyPositions(ImplicitLocOpBuilder &b);
 
   func::FuncOp function;
+  Positions kind;
   Value state, tokens;
-  Value count;        // of tokens, an index
+  Value batch, count; // of sequences and of tokens, indices
   Value ancestors;    // as #hone.tree takes them
-  Value lags;         // by token, how many of the earlier ones are no ancestors
+  Value lags;         // by token, or by sequence and token: how many of the earlier ones are no ancestors
   Value keyPositions; // null until one is needed
 };
 
@@ -78,26 +83,11 @@ static StringAttr nameDimension(func::FuncOp function, unsigned dim, StringRef o
   return cast<StringAttr>(names[dim]);
 }
 
-/// The input, as attention takes it, and how far the tokens of a tree are before those of a chain.
-void Verifier::addAncestors() {
-  ImplicitLocOpBuilder b(function.getLoc(), function.getContext());
+/// By token of the words, how far those of a tree are before those of a chain.
+Value Verifier::buildLags(ImplicitLocOpBuilder &b, Value words, ValueRange sizes) const {
   Type i64 = b.getI64Type();
-  auto type = RankedTensorType::get({ShapedType::kDynamic}, i64);
-  StringAttr sequence = nameDimension(function, 1, "sequence");
-  DictionaryAttr attributes = b.getDictionaryAttr({b.getNamedAttr(onnxir::kNameAttr, b.getStringAttr(kAncestors)),
-                                                   b.getNamedAttr(onnxir::kDimsAttr, b.getArrayAttr({sequence}))});
-  (void)function.insertArgument(1, type, attributes, function.getLoc());
-  Value words = function.getArgument(1);
-  b.setInsertionPointToStart(&function.getBody().front());
-  count = tensor::DimOp::create(b, tokens, 1);
-  Value fits =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ule, count, arith::ConstantIndexOp::create(b, kMostTokens));
-  hrt::CheckOp::create(b, fits, "expected a tree of at most 64 tokens, but got {}", count);
-  SmallVector<OpFoldResult> sizes = {b.getIndexAttr(1), count, b.getIndexAttr(1)};
-  ancestors = tensor::ExpandShapeOp::create(b, RankedTensorType::get({1, ShapedType::kDynamic, 1}, i64), words,
-                                            SmallVector<ReassociationIndices>{{0, 1, 2}}, sizes);
-  lags = tensor::GenerateOp::create(b, type, count, [&](OpBuilder &nested, Location loc, ValueRange token) {
-    Value own = arith::IndexCastOp::create(nested, loc, i64, token[0]);
+  return tensor::GenerateOp::create(b, words.getType(), sizes, [&](OpBuilder &nested, Location loc, ValueRange token) {
+    Value own = arith::IndexCastOp::create(nested, loc, i64, token.back());
     Value one = arith::ConstantIntOp::create(nested, loc, i64, 1),
           zero = arith::ConstantIntOp::create(nested, loc, i64, 0);
     Value word = tensor::ExtractOp::create(nested, loc, words, token);
@@ -109,25 +99,62 @@ void Verifier::addAncestors() {
   });
 }
 
-/// Lets what reads positions read those in the tree.
+/// The input, as attention takes it, and the lags that follow from it.
+void Verifier::addAncestors() {
+  ImplicitLocOpBuilder b(function.getLoc(), function.getContext());
+  SmallVector<Attribute> names = {nameDimension(function, 1, "sequence")};
+  if (isOfSequences())
+    names.insert(names.begin(), nameDimension(function, 0, "batch"));
+  Type i64 = b.getI64Type();
+  auto type = RankedTensorType::get(SmallVector<int64_t>(names.size(), ShapedType::kDynamic), i64);
+  DictionaryAttr attributes = b.getDictionaryAttr({b.getNamedAttr(onnxir::kNameAttr, b.getStringAttr(kAncestors)),
+                                                   b.getNamedAttr(onnxir::kDimsAttr, b.getArrayAttr(names))});
+  (void)function.insertArgument(1, type, attributes, function.getLoc());
+  Value words = function.getArgument(1);
+  b.setInsertionPointToStart(&function.getBody().front());
+  batch = tensor::DimOp::create(b, tokens, 0);
+  count = tensor::DimOp::create(b, tokens, 1);
+  Value fits =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ule, count, arith::ConstantIndexOp::create(b, kMostTokens));
+  hrt::CheckOp::create(b, fits, "expected a tree of at most 64 tokens, but got {}", count);
+  OpFoldResult one = b.getIndexAttr(1), sequences = isOfSequences() ? OpFoldResult(batch) : one;
+  int64_t trees = isOfSequences() ? ShapedType::kDynamic : 1;
+  SmallVector<ReassociationIndices> axes =
+      isOfSequences() ? SmallVector<ReassociationIndices>{{0}, {1, 2}} : SmallVector<ReassociationIndices>{{0, 1, 2}};
+  ancestors = tensor::ExpandShapeOp::create(b, RankedTensorType::get({trees, ShapedType::kDynamic, 1}, i64), words,
+                                            axes, SmallVector<OpFoldResult>{sequences, count, one});
+  lags = buildLags(b, words, isOfSequences() ? ValueRange{batch, count} : ValueRange{count});
+}
+
+/// The lags along the axes of positions, from the first that they have on.
+Value Verifier::alignLags(ImplicitLocOpBuilder &b, const PositionTensor &positions) const {
+  int64_t rank = cast<RankedTensorType>(positions.value.getType()).getRank();
+  int64_t first = isOfSequences() ? 0 : positions.axis;
+  if (rank - first == cast<RankedTensorType>(lags.getType()).getRank())
+    return lags;
+  SmallVector<int64_t> shape(rank - first, 1);
+  SmallVector<OpFoldResult> sizes(rank - first, b.getIndexAttr(1));
+  SmallVector<ReassociationIndices> axes(cast<RankedTensorType>(lags.getType()).getRank());
+  auto set = [&](int64_t axis, Value size) {
+    shape[axis - first] = ShapedType::kDynamic;
+    sizes[axis - first] = size;
+  };
+  if (isOfSequences())
+    set(0, batch);
+  set(positions.axis, count);
+  for (int64_t axis = first; axis < rank; ++axis)
+    axes[isOfSequences() && axis >= positions.axis ? 1 : 0].push_back(axis - first);
+  return tensor::ExpandShapeOp::create(b, RankedTensorType::get(shape, b.getI64Type()), lags, axes, sizes);
+}
+
+/// Lets what reads positions read those in the tree. Of separate sequences that is what takes the lag of each off.
 void Verifier::branchPositions(ArrayRef<PositionTensor> positions) {
   for (const PositionTensor &tensor : positions) {
     ImplicitLocOpBuilder b(tensor.value.getLoc(), function.getContext());
     b.setInsertionPointAfterValue(tensor.value);
-    auto type = cast<RankedTensorType>(tensor.value.getType());
-    Value aligned = lags;
-    if (int64_t after = type.getRank() - 1 - tensor.axis; after > 0) {
-      SmallVector<int64_t> shape(1 + after, 1);
-      shape[0] = ShapedType::kDynamic;
-      SmallVector<OpFoldResult> sizes(1 + after, b.getIndexAttr(1));
-      sizes[0] = count;
-      ReassociationIndices all = llvm::to_vector<2>(llvm::seq<int64_t>(0, 1 + after));
-      aligned = tensor::ExpandShapeOp::create(b, RankedTensorType::get(shape, b.getI64Type()), lags,
-                                              SmallVector<ReassociationIndices>{all}, sizes);
-    }
     OperationState sub(b.getLoc(), onnxir::getOperationName("", "Sub"));
-    sub.addOperands({tensor.value, aligned});
-    sub.addTypes(type);
+    sub.addOperands({tensor.value, alignLags(b, tensor)});
+    sub.addTypes(tensor.value.getType());
     Operation *branched = b.create(sub);
     Value read = tensor.value;
     read.replaceAllUsesExcept(branched->getResult(0), branched);
@@ -135,21 +162,29 @@ void Verifier::branchPositions(ArrayRef<PositionTensor> positions) {
   }
 }
 
-/// `[B, Sk]`: held positions are at their own places, tokens of the call where the tree has them.
+/// `[B, Sk]`: held positions are at their own places, tokens of the call where the tree has them. What is after the tokens of a sequence that
+/// is shorter than another is none of its keys.
 Value Verifier::buildKeyPositions(ImplicitLocOpBuilder &b) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointAfterValue(lags);
   Type i64 = b.getI64Type();
-  Value batch = tensor::DimOp::create(b, tokens, 0), held = KvLengthOp::create(b, state);
+  Value held = KvLengthOp::create(b, state);
   Value keys = arith::AddIOp::create(b, held, count);
   auto type = RankedTensorType::get({ShapedType::kDynamic, ShapedType::kDynamic}, i64);
   return tensor::GenerateOp::create(
       b, type, ValueRange{batch, keys}, [&](OpBuilder &nested, Location loc, ValueRange at) {
-        Value zero = arith::ConstantIndexOp::create(nested, loc, 0);
-        Value token = arith::SubIOp::create(nested, loc, at[1], held);
+        Value zero = arith::ConstantIndexOp::create(nested, loc, 0), own = held;
+        if (isOfSequences())
+          own = arith::SubIOp::create(nested, loc, held, KvLagOp::create(nested, loc, state, at[0]));
+        Value token = arith::SubIOp::create(nested, loc, at[1], own);
         Value isHeld = arith::CmpIOp::create(nested, loc, arith::CmpIPredicate::slt, token, zero);
         Value inCall = arith::MaxSIOp::create(nested, loc, token, zero);
-        Value lag = tensor::ExtractOp::create(nested, loc, lags, inCall);
+        SmallVector<Value> lagAt = {inCall};
+        if (isOfSequences()) {
+          Value one = arith::ConstantIndexOp::create(nested, loc, 1);
+          lagAt = {at[0], arith::MinSIOp::create(nested, loc, inCall, arith::SubIOp::create(nested, loc, count, one))};
+        }
+        Value lag = tensor::ExtractOp::create(nested, loc, lags, lagAt);
         Value none = arith::ConstantIntOp::create(nested, loc, i64, 0);
         Value back = arith::SelectOp::create(nested, loc, isHeld, none, lag);
         Value place = arith::IndexCastOp::create(nested, loc, i64, at[1]);
@@ -185,8 +220,8 @@ void Verifier::branchAttentions(ArrayRef<AttentionOp> attentions) {
 }
 
 LogicalResult Verifier::build() {
-  FailureOr<StateReaders> readers = findStateReaders(
-      function, "trees", Positions::OfTokens, [&](Operation *op, const Twine &reason) { return refuse(op, reason); });
+  FailureOr<StateReaders> readers =
+      findStateReaders(function, "trees", kind, [&](Operation *op, const Twine &reason) { return refuse(op, reason); });
   if (failed(readers))
     return failure();
   addAncestors();
@@ -209,6 +244,11 @@ private:
 };
 } // namespace
 
+/// Whether sequences go by the positions that each holds itself.
+static bool areSeparate(func::FuncOp function) {
+  return function.walk([](KvLagOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
 LogicalResult Speculate::addVerify() {
   auto forward = getOperation().lookupSymbol<func::FuncOp>(kForward);
   if (!forward || !isOverTokens(forward))
@@ -220,7 +260,7 @@ LogicalResult Speculate::addVerify() {
   b.setInsertionPointAfter(forward);
   auto verify = cast<func::FuncOp>(b.clone(*forward));
   verify.setName(kVerify);
-  Verifier verifier(verify);
+  Verifier verifier(verify, areSeparate(forward) ? Positions::OfSequences : Positions::OfTokens);
   if (failed(verifier.build()))
     return verify.erase(), failure();
   numAttentions += verifier.numAttentions;

@@ -20,8 +20,8 @@ namespace {
 
 class ReaderFinder {
 public:
-  ReaderFinder(func::FuncOp function, StringRef what, Refusal refuse)
-      : function(function), what(what), refuse(refuse) {}
+  ReaderFinder(func::FuncOp function, StringRef what, Positions kind, Refusal refuse)
+      : function(function), what(what), kind(kind), refuse(refuse) {}
 
   /// Slots grow, and attention alone reads their positions.
   LogicalResult checkSlots();
@@ -33,6 +33,7 @@ private:
 
   func::FuncOp function;
   StringRef what;
+  Positions kind;
   Refusal refuse;
 };
 
@@ -86,9 +87,9 @@ LogicalResult ReaderFinder::checkAttention(AttentionOp op) const {
     return refuse(op, "attention with the pattern " + pattern + " does not know " + what +
                           "; supported: causal and sliding, and all_of these");
   }
-  for (auto [operand, name] :
-       {std::pair(Value(op.getBias()), "bias"), std::pair(Value(op.getKeyEnd()), "key_end"),
-        std::pair(Value(op.getLags()), "lags"), std::pair(Value(op.getKeyPositions()), "key_positions")})
+  for (auto [operand, name] : {std::pair(Value(op.getBias()), "bias"), std::pair(Value(op.getKeyEnd()), "key_end"),
+                               std::pair(kind == Positions::OfTokens ? Value(op.getLags()) : Value(), "lags"),
+                               std::pair(Value(op.getKeyPositions()), "key_positions")})
     if (operand)
       return refuse(op, Twine("the ") + name + " of an attention goes by the order of the tokens");
   return success();
@@ -111,7 +112,7 @@ FailureOr<SmallVector<AttentionOp>> ReaderFinder::findAttentions() {
 }
 
 FailureOr<StateReaders> findStateReaders(func::FuncOp function, StringRef what, Positions kind, Refusal refuse) {
-  ReaderFinder finder(function, what, refuse);
+  ReaderFinder finder(function, what, kind, refuse);
   if (failed(finder.checkSlots()))
     return failure();
   FailureOr<SmallVector<AttentionOp>> attentions = finder.findAttentions();

@@ -20,7 +20,7 @@ struct StateReaders {
 /// Whether the function takes tokens, and a state last.
 bool isOverTokens(mlir::func::FuncOp function);
 
-/// Of a function over tokens. Fails with what `refuse` returns where attention and positions are not all that goes by how many positions are
+/// Of a function over tokens; of Positions::OfSequences attentions may have lags. Fails with what `refuse` returns where attention and positions are not all that goes by how many positions are
 /// held, or where a slot is replaced as a whole. `what` is what others do not know.
 llvm::FailureOr<StateReaders> findStateReaders(mlir::func::FuncOp function, llvm::StringRef what, Positions kind,
                                                Refusal refuse);

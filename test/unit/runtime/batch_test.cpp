@@ -18,15 +18,8 @@ using testing::HasSubstr;
 class Batches : public testing::Test {
 protected:
   void SetUp() override {
-    writeArtefact(target, HONE_TEST_PROGRAM, separateToy());
-    writeArtefact(wrong, HONE_TEST_PROGRAM_OTHER_TOKENS, separateToy());
-  }
-
-  /// The toy, whose sequences may have lengths of their own.
-  static io::Manifest separateToy() {
-    io::Manifest manifest = toyManifest();
-    manifest.entries[1].hasOwnLengths = true;
-    return manifest;
+    writeArtefact(target, HONE_TEST_PROGRAM_TREES, toyManifestWithTreesForEach());
+    writeArtefact(wrong, HONE_TEST_PROGRAM_OTHER_TREES, toyManifestWithTreesForEach());
   }
 
   /// With drafters for each of so many texts, and a draft model of its own from `draft` where it takes one.
@@ -69,14 +62,17 @@ protected:
 /// How a batch drafts.
 struct Manner {
   std::vector<DraftSource> sources;
-  bool isWrong = false;
+  bool draftsTrees = false, isWrong = false;
 };
 
 const Manner kManners[] = {{{}},
                            {{DraftSource::Automaton}},
                            {{DraftSource::Automaton, DraftSource::Lookup}},
+                           {{DraftSource::Automaton}, /*draftsTrees=*/true},
                            {{DraftSource::Model}},
-                           {{DraftSource::Model}, /*isWrong=*/true}};
+                           {{DraftSource::Model}, false, /*isWrong=*/true},
+                           {{DraftSource::Model}, true},
+                           {{DraftSource::Model}, true, true}};
 
 TEST_F(Batches, WriteWhatEachPromptGivesAlone) {
   std::mt19937 random(11);
@@ -84,8 +80,8 @@ TEST_F(Batches, WriteWhatEachPromptGivesAlone) {
   for (int trial = 0; trial < 200; ++trial) {
     const Manner &manner = kManners[static_cast<size_t>(trial) % std::size(kManners)];
     rt::WritingOptions options;
-    options.sampling.temperature = trial / 5 % 2 ? 0.7 : 0;
-    options.sampling.repetitionPenalty = trial / 10 % 2 ? 1.3 : 1;
+    options.sampling.temperature = trial / 8 % 2 ? 0.7 : 0;
+    options.sampling.repetitionPenalty = trial / 16 % 2 ? 1.3 : 1;
     options.sampling.seed = static_cast<uint64_t>(trial);
     options.generation.maximalNewTokens = 1 + static_cast<int64_t>(random() % 50);
     options.generation.endTokens = {static_cast<int64_t>(random() % 16)};
@@ -94,6 +90,8 @@ TEST_F(Batches, WriteWhatEachPromptGivesAlone) {
     speculation.sources = manner.sources;
     speculation.mostDrafted = 8;
     speculation.leastConfidence = 0; // all tokens of the toy but one are as likely
+    speculation.draftsTrees = manner.draftsTrees;
+    speculation.shape = {.branches = 2, .depth = 4};
     // Greedy texts are the same by this rule, and as much is drafted as is allowed, whatever passes take.
     bool draftsAll = manner.sources == std::vector{DraftSource::Model} && options.sampling.temperature == 0;
     speculation.acceptance = draftsAll ? rt::Acceptance::Exact : rt::Acceptance::Identical;
@@ -117,14 +115,17 @@ TEST_F(Batches, WriteWhatEachPromptGivesAlone) {
 TEST_F(Batches, OraclesAreAcceptedInEveryText) {
   rt::WritingOptions options;
   options.generation.maximalNewTokens = 41;
-  rt::SpeculationOptions speculation;
-  speculation.sources = {DraftSource::Model};
-  speculation.mostDrafted = 4;
-  speculation.acceptance = rt::Acceptance::Exact;
-  speculation.leastConfidence = 0;
-  rt::BatchTexts written = write({{1, 2}, {3}, {4, 4, 1, 2, 5}}, speculation, target, options);
-  EXPECT_EQ(written.statistics.passes, 40 / 5) << "all but the first token, five a pass of all";
-  EXPECT_EQ(written.statistics.speculation.accepted, 3 * 4 * 40 / 5);
+  for (bool draftsTrees : {false, true}) {
+    rt::SpeculationOptions speculation;
+    speculation.sources = {DraftSource::Model};
+    speculation.mostDrafted = draftsTrees ? 8 : 4;
+    speculation.draftsTrees = draftsTrees;
+    speculation.shape = {.fixed = {2, 1, 1, 1}};
+    speculation.acceptance = rt::Acceptance::Exact;
+    rt::BatchTexts written = write({{1, 2}, {3}, {4, 4, 1, 2, 5}}, speculation, target, options);
+    EXPECT_EQ(written.statistics.passes, 40 / 5) << "all but the first token, five a pass of all";
+    EXPECT_EQ(written.statistics.speculation.accepted, 3 * 4 * 40 / 5);
+  }
 }
 
 TEST_F(Batches, ThatCannotBeAreRefused) {
@@ -140,13 +141,19 @@ TEST_F(Batches, ThatCannotBeAreRefused) {
   };
   EXPECT_THAT(refusal({{}}, {}), HasSubstr("expected at least one token"));
   EXPECT_THAT(refusal({{1, 8}}, {}), HasSubstr("token 8 at position 1 is outside the vocabulary of 8"));
+  io::Manifest oneTree = toyManifestWithTrees();
+  for (io::EntryInfo *entry : {&oneTree.entries[1], &oneTree.entries.back()})
+    entry->hasOwnLengths = true;
   std::filesystem::remove_all(target);
-  writeArtefact(target, HONE_TEST_PROGRAM_TREES, toyManifestWithTrees());
-  EXPECT_THAT(refusal({{1}, {2}}, {}), HasSubstr("entry 'forward' does not take sequences of different lengths"));
+  writeArtefact(target, HONE_TEST_PROGRAM_TREES, oneTree);
   rt::SpeculationOptions trees;
   trees.sources = {DraftSource::Automaton};
   trees.draftsTrees = true;
-  EXPECT_THAT(refusal({{1}}, trees), HasSubstr("to be chains, but got trees"));
+  EXPECT_EQ(refusal({{1}}, trees), "OK") << "one text has one tree";
+  EXPECT_THAT(refusal({{1}, {2}}, trees), HasSubstr("entry 'verify' takes one tree for all texts"));
+  std::filesystem::remove_all(target);
+  writeArtefact(target, HONE_TEST_PROGRAM_TREES, toyManifestWithTrees());
+  EXPECT_THAT(refusal({{1}, {2}}, {}), HasSubstr("entry 'forward' does not take sequences of different lengths"));
 }
 
 } // namespace

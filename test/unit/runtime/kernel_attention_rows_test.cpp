@@ -164,7 +164,7 @@ struct Case {
   int64_t window = -1, blockKeys = 0, listed = 3;
   double softcap = 0;
   bool isTree = false, hasPositions = false, hasBias = false, hasAlibi = false, hasSinks = false, hasLse = false;
-  std::vector<int64_t> keyBegin = {};
+  std::vector<int64_t> keyBegin = {}, lags = {};
 };
 
 /// The rows [first, first + count) of axis `axis`.
@@ -214,7 +214,7 @@ protected:
       }
   }
 
-  /// Compares the queries of a tree with decoding steps that have the keys of their paths, one after the other.
+  /// Compares the queries of trees, one for each sequence, with decoding steps that have the keys of their paths, one after the other.
   void checkPaths(const Kind &kind, const Case &test, int64_t queries) {
     int64_t capacity = test.earlier + queries;
     GrowingCache keys(kind, true, test.batch, test.keyHeads, capacity, test.size);
@@ -222,32 +222,15 @@ protected:
     for (int64_t position = 0; position < capacity; ++position)
       keys.append(position, random), values.append(position, random);
     Operands operands(test, queries, capacity, random);
-    for (int64_t b = 1; b < test.batch; ++b) // all sequences have one tree, so that a call is that of a path
-      std::copy_n(operands.ancestors.values.begin(), queries, operands.ancestors.values.begin() + b * queries);
     Tensor out({test.batch, test.heads, queries, test.valueSize}), lse({test.batch, test.heads, queries});
+    Tensor expected(out.sizes), expectedLse(lse.sizes);
+    omp_set_num_threads(1);
+    for (int64_t b = 0; b < test.batch; ++b)
+      for (int64_t i = 0; i < queries; ++i)
+        callPath(kind, test, operands, keys, values, b, i, expected, expectedLse);
     for (int threadCount : {1, 2}) {
       omp_set_num_threads(threadCount);
       call(kind, test, operands, keys, values, {0, test.batch, 0, queries}, out, lse);
-      Tensor expected(out.sizes), expectedLse(lse.sizes);
-      for (int64_t i = 0; i < queries; ++i) {
-        GrowingCache pathKeys = keys, pathValues = values;
-        int64_t end = test.earlier;
-        for (int64_t key = test.earlier; key < capacity; ++key)
-          pathKeys.take(key), pathValues.take(key);
-        for (int64_t j = 0; j <= i; ++j)
-          if (operands.ancestors.values[static_cast<size_t>(i)] >> j & 1) {
-            pathKeys.take(end, &keys, test.earlier + j);
-            pathValues.take(end++, &values, test.earlier + j);
-          }
-        Case chain = test;
-        chain.isTree = false;
-        AttentionOperands one = attentionOf(slice(operands.query.view(), 2, i, 1), pathKeys.view(0, test.batch, end),
-                                            pathValues.view(0, test.batch, end), slice(expected.view(), 2, i, 1));
-        one.sinks = operands.sinks.view(), one.keyBegin = listOf(operands.keyBegin);
-        if (test.hasLse)
-          one.lse = slice(expectedLse.view(), 2, i, 1);
-        run(kind.kernel, listOperands(one), {true, -1, 0, 1}, {0.2, test.softcap});
-      }
       compare(kind, test, queries, out, expected);
       if (test.hasLse)
         compare(kind, test, queries, lse, expectedLse);
@@ -258,7 +241,7 @@ private:
   struct Operands {
     Tensor query, bias, alibi, sinks;
     IntegerTensor positions, lists, ancestors;
-    std::vector<int64_t> keyBegin;
+    std::vector<int64_t> keyBegin, lags;
 
     Operands(const Case &test, int64_t queries, int64_t keys, std::mt19937 &random)
         : query(Tensor({test.batch, test.heads, queries, test.size}).randomize(random)),
@@ -267,7 +250,7 @@ private:
           sinks(test.hasSinks ? Tensor({test.heads}).randomize(random) : Tensor::absent()),
           positions({test.hasPositions ? test.batch : 0, keys}),
           lists({test.blockKeys > 0 ? test.batch : 0, 1, queries, test.listed}),
-          ancestors({test.isTree ? test.batch : 0, queries, 1}), keyBegin(test.keyBegin) {
+          ancestors({test.isTree ? test.batch : 0, queries, 1}), keyBegin(test.keyBegin), lags(test.lags) {
       for (size_t i = 0; i < positions.values.size(); ++i) // a compacted cache: positions have gaps, and some are dead
         positions.values[i] = random() % 5 == 0 ? -1 : static_cast<int64_t>(i) % keys * 2;
       for (int64_t &block : lists.values)
@@ -285,6 +268,29 @@ private:
     int64_t sequence, sequences, begin, end;
   };
 
+  /// The decoding step of a query of a tree.
+  void callPath(const Kind &kind, const Case &test, Operands &all, const GrowingCache &keys, const GrowingCache &values,
+                int64_t sequence, int64_t query, Tensor &out, Tensor &lse) {
+    GrowingCache pathKeys = keys, pathValues = values;
+    auto b = static_cast<size_t>(sequence);
+    int64_t queries = all.ancestors.sizes[1], first = test.earlier - (test.lags.empty() ? 0 : test.lags[b]),
+            end = first;
+    for (int64_t key = first; key < test.earlier + queries; ++key)
+      pathKeys.take(key), pathValues.take(key);
+    for (int64_t j = 0; j <= query; ++j)
+      if (all.ancestors.values[b * static_cast<size_t>(queries) + static_cast<size_t>(query)] >> j & 1) {
+        pathKeys.take(end, &keys, first + j);
+        pathValues.take(end++, &values, first + j);
+      }
+    auto cut = [&](hone_tensor tensor) { return slice(slice(tensor, 2, query, 1), 0, sequence, 1); };
+    AttentionOperands one = attentionOf(cut(all.query.view()), pathKeys.view(sequence, 1, end),
+                                        pathValues.view(sequence, 1, end), cut(out.view()));
+    one.sinks = all.sinks.view(), one.keyBegin = slice(listOf(all.keyBegin), 0, sequence, 1);
+    if (test.hasLse)
+      one.lse = cut(lse.view());
+    run(kind.kernel, listOperands(one), {true, -1, 0, 1}, {0.2, test.softcap});
+  }
+
   void call(const Kind &kind, const Case &test, Operands &all, GrowingCache &keys, GrowingCache &values,
             const Part &part, Tensor &out, Tensor &lse) {
     int64_t queries = part.end - part.begin, count = test.earlier + part.end;
@@ -296,6 +302,7 @@ private:
     operands.bias = slice(cut(all.bias.view(), 2), 3, 0, count);
     operands.alibi = all.alibi.view(), operands.sinks = all.sinks.view();
     operands.keyBegin = slice(listOf(all.keyBegin), 0, part.sequence, part.sequences);
+    operands.lags = slice(listOf(all.lags), 0, part.sequence, part.sequences);
     operands.keyPositions = slice(slice(all.positions.view(), 1, 0, count), 0, part.sequence, part.sequences);
     operands.blocks = cut(all.lists.view(), 2);
     operands.ancestors = cut(all.ancestors.view(), 1);
@@ -404,6 +411,16 @@ TEST_P(AttentionRows, TreesAreChains) {
                   .keyBegin = {0, 100}},
                  64);
     checkPaths(kind, {.earlier = 70, .heads = 80, .size = 32, .valueSize = 32, .isTree = true}, 9);
+    for (int64_t earlier : {70, 511, 4100})
+      checkPaths(kind,
+                 {.earlier = earlier,
+                  .heads = 4,
+                  .keyHeads = 2,
+                  .batch = 3,
+                  .isTree = true,
+                  .hasLse = true,
+                  .lags = {7, 0, 70}},
+                 17);
   }
 }
 

@@ -108,6 +108,16 @@ inline io::Manifest toyManifestWithTrees() {
   return manifest;
 }
 
+/// The same with sequences that have lengths and trees of their own.
+inline io::Manifest toyManifestWithTreesForEach() {
+  io::Manifest manifest = toyManifestWithTrees();
+  for (io::EntryInfo *entry : {&manifest.entries[1], &manifest.entries.back()})
+    entry->hasOwnLengths = true;
+  std::vector<io::Dim> &shape = manifest.entries.back().inputs.back().shape;
+  shape.insert(shape.begin(), io::Dim::symbolic("batch"));
+  return manifest;
+}
+
 /// The toy whose `forward` has the context `encoded`, f32 [batch, 2]. The program does not read it.
 inline io::Manifest toyManifestWithContext() {
   io::Manifest manifest = toyManifest();

@@ -24,7 +24,6 @@ public:
   BlockedProducts(const Attention &attention, int64_t mostRows)
       : attention(attention), width(hone::cpu::BlockedKeyLayout(kWord, attention.size()).width),
         columns(toLanes(attention.valueSize()) / kLanes), queries(mostRows, width), totals(mostRows * kLanes),
-        gathered(firstGathered(attention, kStepKeys)),
         gatheredKeys(attention, {kWord, attention.size()}, attention.size(), kUnitKeys,
                      Keys::keyElements(kUnitKeys, attention.size()), kStepKeys),
         gatheredValues(attention, {kWord, attention.valueSize()}, attention.valueSize(), kUnitKeys,
@@ -33,6 +32,7 @@ public:
   /// Adds keys [begin, end) to the sums of the rows.
   void run(const RowBlock &of, int64_t begin, int64_t end) {
     block = &of;
+    gathered = firstGathered(attention, of.sequence, kStepKeys);
     queries.take(of);
     for (int64_t r = 0; r < of.count; ++r) {
       Vector total = 0;
@@ -179,7 +179,7 @@ private:
   int64_t width, columns;
   QueryFactors<Cache> queries;
   Scratch<float> totals; // [row][lane]
-  int64_t gathered;      // the first key that is gathered
+  int64_t gathered = 0;  // the first key that is gathered
   GatheredBlocks<hone::cpu::BlockedKeyLayout, Element> gatheredKeys;
   GatheredBlocks<hone::cpu::BlockedValueLayout, Element> gatheredValues;
   const RowBlock *block = nullptr;

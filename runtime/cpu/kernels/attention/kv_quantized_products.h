@@ -19,13 +19,13 @@ public:
         valueLayout(Cache::kBits, attention.valueSize()), lines(keyLayout.bytes.width / keyLayout.kWord),
         columns(toLanes(attention.valueSize()) / kLanes), groupWords(lines * Cache::kPerByte * kRows * 2),
         queries(mostRows), starts(mostRows), totals(mostRows), words((mostRows + kRows - 1) / kRows * groupWords),
-        gathered(firstGathered(attention, kStepKeys)),
         gatheredKeys(attention, keyLayout, attention.size(), kUnitKeys, keyLayout.blockBytes(), kStepKeys),
         gatheredValues(attention, valueLayout, attention.valueSize(), kUnitKeys, valueLayout.blockBytes(), kStepKeys) {}
 
   /// Adds keys [begin, end) to the sums of the rows.
   void run(const RowBlock &of, int64_t begin, int64_t end) {
     block = &of;
+    gathered = firstGathered(attention, of.sequence, kStepKeys);
     int64_t groups = larger((of.count + kRows - 1) / kRows, 1);
     height = larger((of.count + groups - 1) / groups, 1); // nearly equal
     for (int64_t r = 0; r < of.count; ++r)
@@ -236,7 +236,7 @@ private:
   Scratch<Dot> starts;
   Scratch<RowTotals> totals;
   Scratch<int32_t> words; // [group of rows][quad][row][first and second]
-  int64_t gathered;       // the first key that is gathered
+  int64_t gathered = 0;   // the first key that is gathered
   GatheredBlocks<hone::cpu::QuantizedKeyLayout, uint8_t> gatheredKeys;
   GatheredBlocks<hone::cpu::QuantizedValueLayout, uint8_t> gatheredValues;
   const RowBlock *block = nullptr;

@@ -61,8 +61,8 @@ struct Attention {
     return false;
 #else
     return visibility.ancestors.data && hasIndependentRows() && queries() <= keys() && !hasLists() &&
-           !visibility.keyPositions.data && !visibility.keyEnd.data && !visibility.lags.data &&
-           !visibility.prefix.data && visibility.window < 0 && isAbsent(bias) && !alibi.data;
+           !visibility.keyPositions.data && !visibility.keyEnd.data && !visibility.prefix.data &&
+           visibility.window < 0 && isAbsent(bias) && !alibi.data;
 #endif
   }
   /// The draft tokens that a query of a tree sees, as bits.

@@ -23,14 +23,14 @@ public:
         memory(mostRows * kBlockKeys + kBlockKeys * (paddedSize + larger(paddedSize, paddedValue))),
         scores(memory.data()), transposedKeys(scores + mostRows * kBlockKeys),
         copiedRows(transposedKeys + kBlockKeys * paddedSize), tiles(attention, mostRows),
-        gathered(firstGathered(attention, kBlockKeys)), gatheredKeys(attention, attention.key),
-        gatheredValues(attention, attention.value) {}
+        gatheredKeys(attention, attention.key), gatheredValues(attention, attention.value) {}
 
   /// Adds keys [begin, end) to the sums of rows, as far as they are visible.
   void run(const RowBlock &of, int64_t begin, int64_t end) {
     if (tiles.takes())
       return tiles.run(of, KeyBlocks(of.seen, begin, end));
     block = &of;
+    gathered = firstGathered(attention, of.sequence, kBlockKeys);
     from = {attention.key, attention.value, of.sequence, of.head, 0};
     addBlocks({of.seen, begin, smaller(end, gathered)}, /*prefetches=*/true);
     if (end > gathered)
@@ -149,7 +149,7 @@ private:
   Scratch<float> memory;
   float *scores, *transposedKeys, *copiedRows;
   TileKeys<Cache> tiles;
-  int64_t gathered; // the first key that is gathered
+  int64_t gathered = 0; // the first key that is gathered
   GatheredRows<typename Cache::Element> gatheredKeys, gatheredValues;
   const RowBlock *block = nullptr;
   Source from = {};

@@ -12,9 +12,9 @@
 
 namespace {
 
-/// The first of the keys that are gathered; none are where rows are of no tree. `step` is how many keys are worked on at a time.
-inline int64_t firstGathered(const Attention &attention, int64_t step) {
-  return attention.hasPaths() ? hone::kernels::firstDraftOf(attention.visibility, 0) / step * step : INT64_MAX;
+/// The first of the keys of a sequence that are gathered; none are where rows are of no tree. `step` is how many keys are worked on at a time.
+inline int64_t firstGathered(const Attention &attention, int64_t sequence, int64_t step) {
+  return attention.hasPaths() ? hone::kernels::firstDraftOf(attention.visibility, sequence) / step * step : INT64_MAX;
 }
 
 /// Calls body(first, count) for the rows of each query.
@@ -50,10 +50,9 @@ public:
   GatheredBlocks(const Attention &attention, const Layout &layout, int64_t size, int64_t blockKeys,
                  int64_t blockElements, int64_t step)
       : attention(attention), layout(layout), size(size), blockKeys(blockKeys), blockElements(blockElements),
-        first(firstGathered(attention, step)),
-        elements(attention.hasPaths()
-                     ? (step + (kIndependentQueries + step - 1) / step * step) / blockKeys * blockElements
-                     : 0),
+        step(step), elements(attention.hasPaths()
+                                 ? (step + (kIndependentQueries + step - 1) / step * step) / blockKeys * blockElements
+                                 : 0),
         memory(elements) {
     for (int64_t i = 0; i < elements; ++i)
       memory.data()[i] = 0; // what no query sees is multiplied with 0, and has to be a number
@@ -63,6 +62,7 @@ public:
   const Element *take(const Element *all, int64_t sequence, int64_t query) const {
     Element *to = memory.data();
     int64_t draft = hone::kernels::firstDraftOf(attention.visibility, sequence);
+    int64_t first = firstGathered(attention, sequence, step);
     int64_t held = (draft - first + blockKeys - 1) / blockKeys * blockElements;
     __builtin_memcpy(to, all + first / blockKeys * blockElements, static_cast<size_t>(held) * sizeof(Element));
     forEachOfPath(attention, sequence, query,
@@ -89,7 +89,7 @@ private:
 
   const Attention &attention;
   Layout layout;
-  int64_t size, blockKeys, blockElements, first, elements;
+  int64_t size, blockKeys, blockElements, step, elements;
   Scratch<Element> memory;
 };
 
@@ -97,15 +97,17 @@ private:
 template <typename Element> class GatheredRows {
 public:
   GatheredRows(const Attention &attention, const hone_tensor &all)
-      : attention(attention), all(all), first(firstGathered(attention, kBlockKeys)),
+      : attention(attention), all(all),
         memory(attention.hasPaths() ? (kBlockKeys + kIndependentQueries) * all.sizes[3] : 0) {}
 
   /// Takes those of a query of a sequence and head; a tensor of one of each.
   hone_tensor take(int64_t sequence, int64_t head, int64_t query) const {
     int64_t draft = hone::kernels::firstDraftOf(attention.visibility, sequence), size = all.sizes[3];
+    int64_t first = firstGathered(attention, sequence, kBlockKeys);
+    auto copy = [&](int64_t key, int64_t place) { copyRow(sequence, head, key, place - first); };
     for (int64_t key = first; key < draft; ++key)
-      copyRow(sequence, head, key, key);
-    forEachOfPath(attention, sequence, query, [&](int64_t key, int64_t place) { copyRow(sequence, head, key, place); });
+      copy(key, key);
+    forEachOfPath(attention, sequence, query, copy);
     hone_tensor rows = all;
     rows.data = memory.data();
     rows.strides[2] = size;
@@ -116,14 +118,13 @@ public:
 private:
   void copyRow(int64_t sequence, int64_t head, int64_t key, int64_t place) const {
     const Element *from = static_cast<const Element *>(all.data) + offsetOf(all, sequence, head, key);
-    Element *to = memory.data() + (place - first) * all.sizes[3];
+    Element *to = memory.data() + place * all.sizes[3];
     for (int64_t d = 0; d < all.sizes[3]; ++d)
       to[d] = from[d * all.strides[3]];
   }
 
   const Attention &attention;
   const hone_tensor &all;
-  int64_t first;
   Scratch<Element> memory; // [key][element]
 };
 

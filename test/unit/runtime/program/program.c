@@ -70,9 +70,13 @@ static void runMain(hone_call *call) {
   *(int64_t *)output(call, 1, 0, NULL) = x->sizes[0];
 }
 
-/// Whether token `other` of a call is token `own` or before it; a chain has no ancestors.
-static int isBefore(const hone_tensor *ancestors, int64_t own, int64_t other) {
-  return ancestors ? ((int64_t *)ancestors->data)[own] >> other & 1 : other <= own;
+/// Whether token `other` of a sequence of a call is token `own` or before it; a chain has no ancestors, and all sequences have one tree unless
+/// there are ancestors for each.
+static int isBefore(const hone_tensor *ancestors, int64_t sequence, int64_t own, int64_t other) {
+  if (!ancestors)
+    return other <= own;
+  int64_t first = ancestors->rank == 2 ? sequence * ancestors->strides[0] : 0;
+  return ((int64_t *)ancestors->data)[first + own] >> other & 1;
 }
 
 /// Two numbers a position: the token and its position.
@@ -84,7 +88,7 @@ static void appendTokens(hone_call *call, const hone_tensor *tokens, const hone_
     fresh[2 * i] = (float)token;
     int64_t depth = -1;
     for (int64_t other = 0; other < sequence; ++other)
-      depth += isBefore(ancestors, i % sequence, other);
+      depth += isBefore(ancestors, i / sequence, i % sequence, other);
     fresh[2 * i + 1] = (float)(length - stateLag(call, i / sequence) + depth);
   }
   hone_tensor view = {fresh, HONE_F32, 4, {batch, 1, sequence, 2}, {sequence * 2, sequence * 2, 2, 1}};
@@ -114,7 +118,7 @@ static void writeLogits(hone_call *call, const hone_tensor *ancestors) {
     for (int64_t r = 0; r < rows; ++r) {
       int64_t sum = 0, own = length - stateLag(call, b);
       for (int64_t p = statePadding(call, b); p < own + sequence; ++p)
-        if (p < own || isBefore(ancestors, sequence - rows + r, p - own))
+        if (p < own || isBefore(ancestors, b, sequence - rows + r, p - own))
           sum += (int64_t)((float *)all.data)[b * all.strides[0] + p * all.strides[2]];
       for (int64_t v = 0; v < VOCABULARY; ++v)
         logits[(b * rows + r) * VOCABULARY + v] = v == (sum + ADDED) % VOCABULARY ? LIKELIEST : 0.0f;
