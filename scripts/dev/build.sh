@@ -79,6 +79,9 @@ command_bench() {
   elif [ "${1:-}" = quality ]; then
     shift
     benchmarks/quality.py --build "$(build_folder)" "$@"
+  elif [ "${1:-}" = attention ]; then
+    shift
+    benchmarks/sparse_attention.py --build "$(build_folder)" "$@"
   else
     "$(build_folder)/benchmarks/hone-kernel-benchmarks" "$@"
   fi
