@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Attention of a model of 0.5 B parameters: one token over a long cache is bound by reading keys and values, a long prompt by
-// arithmetic.
+// arithmetic. What it gains to leave out keys below the running maximum.
 
 #include "limits.h"
 #include "measure.h"
 
+#include "hone/cpu/packing/cache_blocks.h"
 #include "hone/cpu/packing/quantized_blocks.h"
 #include "hone/kernels/arguments.h"
 
@@ -58,9 +59,9 @@ public:
   }
 
   /// Seconds that all layers take.
-  double run(hone_kernel_fn kernel, int threads) const {
+  double run(hone_kernel_fn kernel, int threads, double skip = 0) const {
     constexpr int64_t ints[] = {1, -1, 0, 0};
-    constexpr double floats[] = {0.125, 0};
+    const double floats[] = {0.125, 0, skip};
     double start = seconds(threads);
     for (const Operands &operands : calls)
       kernel(nullptr, &operands.query, ints, floats);
@@ -102,6 +103,41 @@ void decode(const Options &options, Pool &pool, const Case &test, hone_kernel_fn
   std::fflush(stdout);
 }
 
+/// Makes keys of f32 in blocks such that with queries of 0.01 the logits of 64 neighbours lie 16 below those of the others, for this share of
+/// them, which are spread evenly.
+void lowerKeys(std::span<uint8_t> pool, int64_t keys, double share) {
+  float *data = reinterpret_cast<float *>(pool.data());
+  std::fill_n(data, pool.size() / sizeof(float), 0.0f);
+  constexpr float low = -16 / (0.125f * 0.01f * kSize);
+  int64_t heads = static_cast<int64_t>(pool.size() / sizeof(float)) / (keys * kSize);
+  for (int64_t block = 0; block < heads * keys / 64; ++block) {
+    int64_t own = block % (keys / 64);
+    bool isLow = own > 0 && static_cast<int64_t>(static_cast<double>(own + 1) * share) >
+                                static_cast<int64_t>(static_cast<double>(own) * share);
+    std::fill_n(data + block * 64 * kSize, isLow ? 64 * kSize : 0, low);
+  }
+}
+
+/// Dense attention of a prompt, or a token after it, over the one that leaves out a share of the keys, in turns.
+void skipKeys(const Options &options, Pool &pool, cpu::Isa isa, int64_t queries, int64_t keys, double share) {
+  const Case &test = *std::ranges::find(kCases, std::string_view("blocks/f32"), &Case::name);
+  lowerKeys(pool.all(), keys, share);
+  int64_t layers = std::clamp<int64_t>(queries == 1 ? 1 << 20 : 4096 / queries, 1, 1 << 20);
+  Layers prompt(test, queries, keys, layers, pool.all());
+  hone_kernel_fn kernel = findKernel(test.kernel, isa);
+  Measurement gained;
+  takeTurns(options, [&](bool counts) {
+    double dense = prompt.run(kernel, options.threads), skipping = prompt.run(kernel, options.threads, 1.0);
+    if (counts)
+      gained.add(1 / skipping, 1 / dense);
+  });
+  std::printf(
+      "%-34s %5lld keys, %2.0f %% of them left out: %.2f times as fast\n",
+      ("attention/skip/" + std::string(queries == 1 ? "decode/" : "prefill/") + std::string(isaName(isa))).c_str(),
+      static_cast<long long>(keys), share * 100, median(gained.ratios));
+  std::fflush(stdout);
+}
+
 /// A prompt of `tokens` through several layers, whose keys and values do not stay in the nearest caches.
 void prefill(const Options &options, Pool &pool, const Case &test, cpu::Isa isa, int64_t tokens,
              const std::string &name) {
@@ -133,6 +169,11 @@ void reportAttention(const Options &options, Pool &pool, cpu::Isa isa) {
     for (int64_t tokens : {128, 512, 1024, 8192})
       prefill(options, pool, test, isa, tokens, name);
   }
+  if (isWanted(options, "attention/skip/" + std::string(isaName(isa))))
+    for (int64_t keys : {1024, 4096, 16384})
+      for (double share : {0.0, 0.5, 0.72, 0.9})
+        for (int64_t queries : {keys, int64_t{1}})
+          skipKeys(options, pool, isa, queries, keys, share);
 }
 
 } // namespace hone::bench

@@ -5,7 +5,8 @@
 
 Compiles the model with each of PATTERNS and measures its perplexity in windows, and how much of a needle it repeats by the depth at
 which it lies (test/differential/needles.py). How many keys a query reads and which share of its attention it drops follows from the
-queries and keys of the model in onnxruntime, by the definition of the pattern. The model is that of the shared folder.
+queries and keys of the model in onnxruntime, by the definition of the pattern; a pattern that drops more than it promises ends the
+script with an error. The model is that of the shared folder.
 """
 
 import argparse
@@ -24,15 +25,19 @@ import runtime  # noqa: E402
 
 BLOCK = 64
 DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
-# Sinks, window, and blocks that are selected.
+# Sinks, window, and blocks that are selected, or the factor of skip-softmax.
 PATTERNS = [("dense", None)]
 PATTERNS += [(f"sinks-window, {sinks} and {window} keys", (sinks, window, 0)) for sinks in (0, 64) for window in (64, 128, 192, 256)]
 PATTERNS += [(f"top-blocks, {blocks} beside {sinks} and 128 keys", (sinks, 128, blocks)) for sinks in (0, 64) for blocks in (1, 2, 3)]
+
+PATTERNS += [(f"skip-softmax, {factor:g}", factor) for factor in (0.01, 0.1, 1.0, 4.0, 16.0, 64.0)]
 
 
 def flags_of(pattern):
     if pattern is None:
         return []
+    if isinstance(pattern, float):
+        return ["--attention=skip-softmax", f"--attention-skip={pattern}"]
     sinks, window, blocks = pattern
     flags = [f"--attention={'top-blocks' if blocks else 'sinks-window'}", f"--attention-sinks={sinks}", f"--attention-window={window}"]
     return flags + ([f"--attention-blocks={blocks}"] if blocks else [])
@@ -82,6 +87,19 @@ def feeds_of(session, window):
     return feeds
 
 
+def skip(logits, factor):
+    """The keys that skip-softmax keeps in steps of 64: `[heads, tokens, tokens]` of causal logits."""
+    heads, count, _ = logits.shape
+    kept, largest = np.zeros(logits.shape, bool), np.full((heads, count), -np.inf)
+    margin = np.log(np.maximum(np.arange(1, count + 1) / factor, 8))
+    for first in range(0, count, BLOCK):
+        most = logits[:, :, first:first + BLOCK].max(axis=-1)
+        is_kept = most > largest - margin
+        largest = np.where(is_kept, np.maximum(most, largest), largest)
+        kept[:, :, first:first + BLOCK] = is_kept[:, :, None]
+    return kept
+
+
 def choose(query, key, pattern, group):
     """The keys of sinks, window and selected blocks: `[heads, tokens, tokens]`. `group` query heads select together."""
     sinks, window, blocks = pattern
@@ -119,7 +137,7 @@ def reading(model, windows, group):
         probabilities = np.exp(logits - logits.max(axis=-1, keepdims=True))
         probabilities /= probabilities.sum(axis=-1, keepdims=True)
         for name, pattern in PATTERNS:
-            kept = causal if pattern is None else choose(query, key, pattern, group)
+            kept = causal if pattern is None else skip(logits, pattern) if isinstance(pattern, float) else choose(query, key, pattern, group)
             kept = np.broadcast_to(kept & causal, logits.shape)
             dropped = np.where(kept, 0, probabilities).sum(axis=-1)
             total = sums[name]
@@ -174,6 +192,8 @@ def main():
         perplexity, recalls = measure(options.build.resolve(), model, pattern, tokens, tasks, options.window, options.output)
         print(f"| {name} | {100 * density:.1f} % | {100 * dropped:.2f} %, {100 * most:.1f} % | {perplexity:.3f} | "
               + ", ".join(f"{100 * recall:.0f} %" for recall in recalls) + " |", flush=True)
+        if isinstance(pattern, float) and most > pattern / (1 + pattern):
+            sys.exit(f"{name} drops {most} of the attention of a query, more than {pattern / (1 + pattern)}")
 
 
 main()

@@ -44,6 +44,11 @@ def Hone_AttentionOp : Hone_ComputeOp<"attention", [AttrSizedOperandSegments, ho
     two disjoint sets of keys merges to that over both: with `l = log(exp(lse0) + exp(lse1))`, the result is
     `exp(lse0 - l) * result0 + exp(lse1 - l) * result1`, and its lse is l.
 
+    With `skip` F, the query of a sequence that sees up to n keys may leave out keys that lie next to each other and have logits all of which are
+    more than `log(max(n / F, 8))` below a logit that it keeps. What it leaves out is, together, less than F times the attention
+    probability that it keeps. So with `D = F / (1 + F)` each element of the result errs by less than 2 D times the largest magnitude of that
+    element among the values that are seen, and lse by less than log(1 + F).
+
     *Constraints.*
 
     - C1. key and value have the same elements: those of query, or where these are f32 narrower ones that a cache keeps.
@@ -57,6 +62,7 @@ def Hone_AttentionOp : Hone_ComputeOp<"attention", [AttrSizedOperandSegments, ho
     - C9. scale is finite; softcap is finite and positive.
     - C10. key and value are both plain, or both in a layout of the state.
     - C11. lse is `[B, Hq, Sq]`.
+    - C12. skip is finite and positive.
 
     *Example.*
     ```mlir
@@ -81,11 +87,12 @@ def Hone_AttentionOp : Hone_ComputeOp<"attention", [AttrSizedOperandSegments, ho
     Optional<Hone_F32TensorOfRank<1>>:$sinks,
     Optional<Hone_PerSequence>:$key_begin, Optional<Hone_PerSequence>:$key_end, Optional<Hone_PerSequence>:$lags,
     Optional<Hone_IndexTensorOfRank<2>>:$key_positions, Variadic<Hone_IndexTensor>:$pattern_operands,
-    Hone_PatternAttr:$pattern, F32Attr:$scale, OptionalAttr<F32Attr>:$softcap, UnitAttr:$bf16_products);
+    Hone_PatternAttr:$pattern, F32Attr:$scale, OptionalAttr<F32Attr>:$softcap, OptionalAttr<F32Attr>:$skip,
+    UnitAttr:$bf16_products);
   let results = (outs Hone_TensorOfRank<4>:$result, Optional<Hone_F32TensorOfRank<3>>:$lse);
   let assemblyFormat = [{
     $query `,` $key `,` $value `pattern` `(` $pattern (`,` $pattern_operands^)? `)` `scale` `(` $scale `)`
-    (`softcap` `(` $softcap^ `)`)? (`bias` `(` $bias^ `)`)? (`alibi` `(` $alibi^ `)`)? (`sinks` `(` $sinks^ `)`)?
+    (`softcap` `(` $softcap^ `)`)? (`skip` `(` $skip^ `)`)? (`bias` `(` $bias^ `)`)? (`alibi` `(` $alibi^ `)`)? (`sinks` `(` $sinks^ `)`)?
     (`bf16_products` $bf16_products^)? (`key_begin` `(` $key_begin^ `)`)? (`key_end` `(` $key_end^ `)`)?
     (`lags` `(` $lags^ `)`)? (`key_positions` `(` $key_positions^ `)`)? attr-dict `:` functional-type(operands, results)
   }];

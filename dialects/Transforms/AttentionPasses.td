@@ -35,6 +35,23 @@ def SparsifyAttention : Pass<"hone-sparsify-attention", "::mlir::ModuleOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def SkipSoftmax : Pass<"hone-skip-softmax", "::mlir::ModuleOp"> {
+  let summary = "Let attention leave out keys far below the running maximum";
+  let description = [{
+    Sets `skip` of every attention (`hone.attention`). While a kernel passes by the keys of a query, which come in steps, a step is left out
+    where all of its logits lie so far below the largest logit before it that it cannot matter: its exponentials are not computed, and
+    its values are neither read nor multiplied if no other query that is computed together needs them (BLASST, arXiv 2512.12087).
+    Nothing is calibrated, and nothing selected beforehand. How far follows from the number n of keys that the query sees, `log(n / factor)`, so
+    that a query loses less than `factor / (1 + factor)` of its attention probability, whatever the model and the text are; for most
+    it is far less. What a query skips follows from its own logits alone.
+
+    Kernels of AMX over floats, and those of other targets, leave nothing out.
+  }];
+  let options = [Option<"factor", "factor", "double", "1", "Attention probability that is left out at most, over what is kept">];
+  let statistics = [Statistic<"numAttentions", "num-attentions-filtered", "Number of attentions that may leave out keys">];
+  let dependentDialects = ["::hone::HoneDialect"];
+}
+
 def RetainKeys : Pass<"hone-retain-keys", "::mlir::ModuleOp"> {
   let summary = "Let the state keep a bounded number of keys and values a layer";
   let description = [{

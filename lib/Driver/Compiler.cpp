@@ -106,8 +106,10 @@ LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPa
   if (!options.gradients.keepsParameters() && failed(addSparsification(options, pm, loc)))
     return failure();
   // Of the model as it is rewritten:
-  if (options.attention.isAsked())
+  if (options.attention.isListed())
     pm.addPass(createSparsifyAttention(options.attention.getPassOptions()));
+  if (options.attention.isFiltered())
+    pm.addPass(createSkipSoftmax(options.attention.getFilterOptions()));
   if (options.retention.isAsked())
     pm.addPass(createRetainKeys(options.retention.getPassOptions()));
   if (options.speculation.takesBatches())

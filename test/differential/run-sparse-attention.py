@@ -5,7 +5,8 @@
 
 One layer of attention over a state, or without one, with grouped heads and padded sequences, in every type of KV cache: a prompt and tokens after it equal
 dense attention whose bias hides the other keys; tokens that are fed together equal those that are fed one by one, bit for bit. Blocks that
-are selected are those of the definition in NumPy; queries for which two blocks are nearly as important are left out.
+are selected are those of the definition in NumPy; queries for which two blocks are nearly as important are left out. A factor of skip-softmax
+that no key is small enough for changes no bit, and one for which many are changes results within its bound.
 """
 
 import pathlib
@@ -163,6 +164,37 @@ def check(tools, library, folder, cache, pattern):
         raise suite.Failure(f"expected selections to be clear for most queries, but they are for {compared[0]} of {compared[1]}")
 
 
+def check_skipping(tools, library, folder, cache):
+    """One that skips nothing gives the bits of dense attention; one that skips many keeps to its bound, and gives each token the same bits alone."""
+    sessions = {}
+    for factor in (None, 1e-30, 2.0):
+        source, artefact = (folder / f"skip-{cache}-{factor}.{ending}" for ending in ("mlir", "hone"))
+        source.write_text(module_text(MODULE, False, True))
+        options = [] if factor is None else ["--attention=skip-softmax", f"--attention-skip={factor}"]
+        suite.run_tool([tools / "hone", "compile", source, "--start-from=rewrite", f"--kv-cache={cache}", *options, "-o", artefact, "--quiet"])
+        sessions[factor] = runtime.Session(runtime.Module(library, artefact))
+    random, one_by_one = np.random.default_rng(3), sessions[2.0].fork()
+    held, greatest, differs = 0, 0.0, cache in ("bf16", "f16")  # of which tiles of AMX skip nothing
+    for count in [900, 1, 9, 70, 1, 3]:
+        arrays = feed(random, held, count)
+        arrays["q"] *= 6
+        dense, same, skipping = (sessions[factor].forward(arrays, "out") for factor in sessions)
+        if not np.array_equal(dense, same):
+            raise suite.Failure(f"{count} tokens after {held}: expected the bits of dense attention")
+        greatest = max(greatest, np.abs(arrays["v"]).max())
+        most = 2 * greatest * 2 / 3  # twice the values times factor / (1 + factor)
+        if not np.abs(dense - skipping).max() <= most + CACHES[cache]:
+            raise suite.Failure(f"{count} tokens after {held}: expected to differ by {most} at most, but got {np.abs(dense - skipping).max()}")
+        differs |= not np.array_equal(dense, skipping)
+        steps = [one_by_one.forward({name: array[:, :, i:i + 1].copy() if name != "pad" else array for name, array in arrays.items()}, "out")
+                 for i in range(count)] if count <= 64 else [one_by_one.forward(arrays, "out")]
+        if not np.array_equal(np.concatenate(steps, axis=2), skipping):
+            raise suite.Failure(f"{count} tokens after {held}: expected those of one by one")
+        held += count
+    if not differs:
+        raise suite.Failure("expected some keys to be skipped")
+
+
 def check_stateless(tools, library, folder, pattern):
     own = folder / "stateless"
     own.mkdir(exist_ok=True)
@@ -182,6 +214,7 @@ def main():
                  for cache in CACHES for pattern in PATTERNS]
         cases += [(f"without a state, sinks {pattern[0]} window {pattern[1]} blocks {pattern[2]}",
                    lambda pattern=pattern: check_stateless(tools, library, folder, pattern)) for pattern in PATTERNS if pattern[2]]
+        cases += [(f"{cache} skipping", lambda cache=cache: check_skipping(tools, library, folder, cache)) for cache in CACHES]
         return suite.run_all([case for case in cases if options.only in case[0]], lambda case: case(), options.jobs)
 
 

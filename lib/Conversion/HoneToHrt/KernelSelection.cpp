@@ -118,7 +118,10 @@ static KernelCall select(AttentionOp op) {
     return {};
   auto layout = dyn_cast_or_null<StateLayoutInterface>(op.getKey().getType().getEncoding());
   StringRef form = layout ? "blocks." : op.getBf16Products() && cache == "f32" ? "pairs." : "";
-  return callAttention(op, ("hone.attention." + form + cache).str(), op.getBias());
+  KernelCall call = callAttention(op, ("hone.attention." + form + cache).str(), op.getBias());
+  if (!call.name.empty())
+    call.floats.push_back({"skip", op.getSkip() ? op.getSkip()->convertToFloat() : 0.0});
+  return call;
 }
 
 bool hasKernel(AttentionOp op) { return !select(op).name.empty(); }

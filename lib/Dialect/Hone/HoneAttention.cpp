@@ -158,6 +158,9 @@ LogicalResult AttentionOp::verify() {
   std::optional<APFloat> softcap = getSoftcap();
   if (softcap && (!softcap->isFinite() || softcap->isNegative() || softcap->isZero()))
     return emitOpError() << "expected softcap to be finite and positive, but got " << softcap->convertToFloat();
+  std::optional<APFloat> skip = getSkip();
+  if (skip && (!skip->isFinite() || skip->isNegative() || skip->isZero())) // attention C12
+    return emitOpError() << "expected skip to be finite and positive, but got " << skip->convertToFloat();
   return success();
 }
 

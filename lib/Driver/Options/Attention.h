@@ -9,32 +9,45 @@
 #include "Options/Target.h"
 #include "hone/Transforms/Passes.h"
 
+#include <cmath>
+
 namespace hone {
 
 struct AttentionOptions {
-  std::string pattern; // sinks-window, top-blocks, or empty: that of the model
+  std::string pattern; // sinks-window, top-blocks, skip-softmax, or empty: that of the model
   int64_t blocks = 16;
   SparsifyAttentionOptions pass;
+  std::optional<double> skip; // SkipSoftmaxOptions::factor
 
   bool isAsked() const { return !pattern.empty(); }
+  bool isListed() const { return isAsked() && !isFiltered(); }
+  bool isFiltered() const { return pattern == "skip-softmax"; }
   bool isOfBlocks() const { return pattern == "top-blocks"; }
   SparsifyAttentionOptions getPassOptions() const {
     SparsifyAttentionOptions options = pass;
     options.blocks = isOfBlocks() ? blocks : 0;
     return options;
   }
+  SkipSoftmaxOptions getFilterOptions() const {
+    SkipSoftmaxOptions options;
+    options.factor = skip.value_or(options.factor);
+    return options;
+  }
 
   void declare(OptionSet &set, const TargetOptions &target) {
-    auto isSparse = [this] { return isAsked(); };
+    auto isSparse = [this] { return isListed(); };
     set.add("attention", pattern, "PATTERN",
             "Let causal attention read a part of the keys: sinks-window, the first of the text and those shortly "
-            "before each token; top-blocks, those and the blocks between them that matter most to the token")
-        .oneOf({"sinks-window", "top-blocks"})
+            "before each token; top-blocks, those and the blocks between them that matter most to the token; "
+            "skip-softmax, "
+            "what is not far below the running maximum of the softmax")
+        .oneOf({"sinks-window", "top-blocks", "skip-softmax"})
+        .needs("--target=cpu", [this, &target] { return !isFiltered() || !target.isCuda(); })
         .check([this, &target]() -> std::string {
           return isOfBlocks() && target.ranks > 1 ? "expected --tensor-parallel=1 with --attention=top-blocks" : "";
         });
     set.add("attention-sinks", pass.sinks, "N", "With --attention, how many keys are the first (default: 64)")
-        .needs("--attention", isSparse)
+        .needs("--attention=sinks-window or --attention=top-blocks", isSparse)
         .check([this] {
           return pass.sinks < 0 || pass.sinks > kMostListedKeys
                      ? "expected --attention-sinks to be a whole number from 0 to " + std::to_string(kMostListedKeys) +
@@ -43,7 +56,7 @@ struct AttentionOptions {
         });
     set.add("attention-window", pass.window, "N",
             "With --attention, how many keys up to its own a token sees (default: 1024)")
-        .needs("--attention", isSparse)
+        .needs("--attention=sinks-window or --attention=top-blocks", isSparse)
         .upTo(kMostListedKeys)
         .check([this] {
           return isOfBlocks() && pass.window < 2 * pass.block
@@ -55,6 +68,14 @@ struct AttentionOptions {
             "With --attention=top-blocks, how many blocks of 64 keys between them a token sees (default: 16)")
         .needs("--attention=top-blocks", [this] { return isOfBlocks(); })
         .upTo(kMostListedKeys / pass.block);
+    set.add("attention-skip", skip, "FACTOR",
+            "With --attention=skip-softmax, how much attention probability a token may leave out, over what it keeps "
+            "(default: 1)")
+        .needs("--attention=skip-softmax", [this] { return isFiltered(); })
+        .check([this] {
+          auto factor = static_cast<float>(*skip);
+          return factor > 0 && std::isfinite(factor) ? "" : "expected --attention-skip to be a positive number";
+        });
   }
 };
 

@@ -289,6 +289,14 @@ func.func @attention_c9_softcap(%q: tensor<2x4x3x8xf32>) {
 
 // -----
 
+func.func @attention_c12_skip(%q: tensor<2x4x3x8xf32>) {
+  // expected-error @below {{expected skip to be finite and positive, but got 0.000000e+00}}
+  hone.attention %q, %q, %q pattern(#hone.full) scale(1.0) skip(0.0) : (tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32>
+  return
+}
+
+// -----
+
 func.func @attention_pattern(%q: tensor<2x4x3x8xf32>) {
   // expected-error @below {{invalid kind of attribute specified}}
   hone.attention %q, %q, %q pattern("full") scale(1.0) : (tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32>

@@ -273,7 +273,7 @@ private:
       masks.setOperands(operands);
       operands.lse = lseView;
       run(name, listOperands(operands), {test.causal, test.window, test.mask.blockKeys, test.mask.blockQueries},
-          {0.2, test.softcap});
+          {0.2, test.softcap, 0});
     };
     call("hone.attention.f32", key.rows.view(), value.rows.view(), expected, {});
     call("hone.attention.f32", key.rows.view(), value.rows.view(), expectedWithLse,

@@ -94,7 +94,7 @@ protected:
       masks.setOperands(operands);
       operands.lse = lseView;
       run(name, listOperands(operands), {1, test.window, test.mask.blockKeys, test.mask.blockQueries},
-          {0.2, test.softcap});
+          {0.2, test.softcap, 0});
     };
     call("hone.attention.f32", key.decoded.view(), value.decoded.view(), expected, {});
     call("hone.attention.f32", key.decoded.view(), value.decoded.view(), expectedWithLse,

@@ -5,13 +5,11 @@
 // verification, whatever sequences are beside its own, and whatever the number of threads.
 
 #include "attention_masks.h"
-
-#include "hone/cpu/packing/quantized_blocks.h"
+#include "growing_cache.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <omp.h>
 
 namespace hone::test {
@@ -19,150 +17,11 @@ namespace {
 
 constexpr int64_t kMostQueries = 33;
 
-enum class Form { Rows, Blocks, Quantized };
-
-/// A kernel and how the keys and values that it takes lie.
-struct Kind {
-  const char *kernel;
-  hone_dtype dtype;
-  Form form;
-  int64_t bits = 0; // of quantized elements
-};
-
-const Kind kKinds[] = {
-    {"hone.attention.f32", HONE_F32, Form::Rows},
-    {"hone.attention.f16", HONE_F16, Form::Rows},
-    {"hone.attention.bf16", HONE_BF16, Form::Rows},
-    {"hone.attention.pairs.f32", HONE_F32, Form::Rows},
-    {"hone.attention.blocks.f32", HONE_F32, Form::Blocks},
-    {"hone.attention.blocks.f16", HONE_F16, Form::Blocks},
-    {"hone.attention.blocks.bf16", HONE_BF16, Form::Blocks},
-    {"hone.attention.blocks.i8", HONE_I8, Form::Quantized, 8},
-    {"hone.attention.blocks.u4", HONE_I8, Form::Quantized, 4},
-};
-
-/// Keys or values of several sequences, which grow by a position at a time; what follows the last one is zeros.
-class GrowingCache {
-public:
-  GrowingCache(const Kind &kind, bool isOfKeys, int64_t batch, int64_t heads, int64_t capacity, int64_t size)
-      : kind(kind), isOfKeys(isOfKeys), batch(batch), heads(heads), size(size),
-        elementBytes(kind.form == Form::Quantized ? 1 : io::dtypeBytes(kind.dtype)) {
-    int64_t block = cpu::kCacheBlockPositions, room = (capacity + block - 1) / block * block;
-    width = withLayout([](const auto &layout) { return widthOf(layout); });
-    headElements = room * width;
-    memory.resize(static_cast<size_t>(batch * heads * headElements * elementBytes));
-  }
-
-  /// Draws position `position` of every sequence and head.
-  void append(int64_t position, std::mt19937 &random) {
-    withLayout([&](const auto &layout) {
-      for (int64_t head = 0; head < batch * heads; ++head)
-        write(layout, memory.data() + head * headElements * elementBytes, position, random);
-      return 0;
-    });
-  }
-
-  /// Makes position `position` what position `source` of another cache is, or zeros where there is none.
-  void take(int64_t position, const GrowingCache *other = nullptr, int64_t source = 0) {
-    withLayout([&](const auto &layout) {
-      for (int64_t head = 0; head < batch * heads; ++head) {
-        auto move = [&](int64_t to, int64_t from, int64_t bytes) {
-          uint8_t *place = memory.data() + head * headElements * elementBytes + to * elementBytes;
-          if (other)
-            std::memcpy(place, other->memory.data() + head * headElements * elementBytes + from * elementBytes, bytes);
-          else
-            std::memset(place, 0, bytes);
-        };
-        for (int64_t d = 0; d < size; ++d)
-          move(layout.ofPosition(position) + layout.ofElement(d), layout.ofPosition(source) + layout.ofElement(d),
-               elementBytes);
-        if constexpr (requires { layout.positionBytes(); }) {
-          move(layout.ofScale(position), layout.ofScale(source), 2);
-          if (kind.bits == 4)
-            move(layout.ofBase(position), layout.ofBase(source), 2);
-        }
-      }
-      return 0;
-    });
-  }
-
-  /// The first `count` positions of `sequences` sequences from `first` on.
-  hone_tensor view(int64_t first, int64_t sequences, int64_t count) {
-    hone_tensor tensor = {};
-    tensor.data = memory.data() + first * heads * headElements * elementBytes;
-    tensor.dtype = kind.dtype;
-    tensor.rank = 4;
-    std::ranges::copy(std::array{sequences, heads, count, size}, tensor.sizes);
-    std::ranges::copy(std::array{heads * headElements, headElements, width, int64_t{1}}, tensor.strides);
-    return tensor;
-  }
-
-private:
-  struct RowLayout {
-    int64_t width;
-    int64_t ofPosition(int64_t position) const { return position * width; }
-    static int64_t ofElement(int64_t d) { return d; }
-  };
-
-  template <typename Layout> static int64_t widthOf(const Layout &layout) {
-    if constexpr (requires { layout.positionBytes(); })
-      return layout.positionBytes();
-    else
-      return layout.width;
-  }
-
-  template <typename Body> int64_t withLayout(const Body &body) const {
-    if (kind.form == Form::Rows)
-      return body(RowLayout{size});
-    if (kind.form == Form::Blocks)
-      return isOfKeys ? body(cpu::BlockedKeyLayout(cpu::cacheWordElements(kind.dtype), size))
-                      : body(cpu::BlockedValueLayout(cpu::cacheWordElements(kind.dtype), size));
-    return isOfKeys ? body(cpu::QuantizedKeyLayout(kind.bits, size)) : body(cpu::QuantizedValueLayout(kind.bits, size));
-  }
-
-  template <typename Layout>
-  void write(const Layout &layout, uint8_t *head, int64_t position, std::mt19937 &random) const {
-    std::normal_distribution<float> normal;
-    for (int64_t d = 0; d < size; ++d) {
-      int64_t at = layout.ofPosition(position) + layout.ofElement(d);
-      if constexpr (requires { layout.positionBytes(); })
-        head[at] |= static_cast<uint8_t>((random() & (kind.bits == 8 ? 0xff : 0xf)) << layout.shiftOf(d));
-      else
-        writeFloat(normal(random), head + at * elementBytes);
-    }
-    if constexpr (requires { layout.positionBytes(); }) { // scales of a few magnitudes
-      writeBf16(std::abs(normal(random)) * (kind.bits == 8 ? 0.02f : 0.3f), head + layout.ofScale(position));
-      if (kind.bits == 4)
-        writeBf16(normal(random) - 2, head + layout.ofBase(position));
-    }
-  }
-
-  void writeFloat(float number, uint8_t *to) const {
-    auto half = static_cast<_Float16>(number);
-    if (kind.dtype == HONE_BF16)
-      writeBf16(number, to);
-    else if (kind.dtype == HONE_F16)
-      std::memcpy(to, &half, sizeof half);
-    else
-      std::memcpy(to, &number, sizeof number);
-  }
-
-  static void writeBf16(float number, uint8_t *to) {
-    auto upper = static_cast<uint16_t>(std::bit_cast<uint32_t>(number) >> 16);
-    std::memcpy(to, &upper, sizeof upper);
-  }
-
-  Kind kind;
-  bool isOfKeys;
-  int64_t batch, heads, size, elementBytes, width = 0, headElements = 0;
-  std::vector<uint8_t> memory;
-};
-
 /// `earlier` keys precede those of the queries.
 struct Case {
   int64_t earlier, heads = 7, keyHeads = 1, size = 64, valueSize = 64, batch = 1;
   int64_t window = -1, blockKeys = 0, listed = 3;
-  double softcap = 0;
+  double softcap = 0, skip = 0;
   bool isTree = false, hasPositions = false, hasBias = false, hasAlibi = false, hasSinks = false, hasLse = false;
   std::vector<int64_t> keyBegin = {}, lags = {};
 };
@@ -288,7 +147,7 @@ private:
     one.sinks = all.sinks.view(), one.keyBegin = slice(listOf(all.keyBegin), 0, sequence, 1);
     if (test.hasLse)
       one.lse = cut(lse.view());
-    run(kind.kernel, listOperands(one), {true, -1, 0, 1}, {0.2, test.softcap});
+    run(kind.kernel, listOperands(one), {true, -1, 0, 1}, {0.2, test.softcap, test.skip});
   }
 
   void call(const Kind &kind, const Case &test, Operands &all, GrowingCache &keys, GrowingCache &values,
@@ -308,7 +167,8 @@ private:
     operands.ancestors = cut(all.ancestors.view(), 1);
     if (test.hasLse)
       operands.lse = cut(lse.view(), 2);
-    run(kind.kernel, listOperands(operands), {!test.isTree, test.window, test.blockKeys, 1}, {0.2, test.softcap});
+    run(kind.kernel, listOperands(operands), {!test.isTree, test.window, test.blockKeys, 1},
+        {0.2, test.softcap, test.skip});
   }
 
   /// To the last bit. Between the checks of UndefinedBehaviorSanitizer, which comes with AddressSanitizer, some products are not contracted
@@ -367,6 +227,25 @@ TEST_P(AttentionRows, Windows) {
   for (int64_t earlier : {64, 500, 5000, 9000})
     for (int64_t window : {1, 70, 3000})
       checkAll({.earlier = earlier, .heads = 3, .window = window, .hasSinks = true}, {3, 8, 33});
+}
+
+/// Of most steps all logits lie below the running maximum by more than log 8.
+TEST_P(AttentionRows, Skipping) {
+  for (int64_t earlier : {60, 500, 4095, 9000}) {
+    checkAll({.earlier = earlier, .size = 128, .skip = 1e4, .hasLse = true}, {1, 5, 33});
+    checkAll({.earlier = earlier,
+              .heads = 4,
+              .keyHeads = 2,
+              .size = 128,
+              .batch = 2,
+              .window = 700,
+              .skip = 1e4,
+              .hasSinks = true},
+             {3, 9});
+  }
+  for (const Kind &kind : kKinds)
+    if (GetParam() != cpu::Isa::Amx)
+      checkPaths(kind, {.earlier = 5000, .size = 128, .skip = 1e4, .isTree = true}, 40);
 }
 
 TEST_P(AttentionRows, Batches) {

@@ -50,9 +50,9 @@ protected:
     operands.prefix = listOf(test.prefix);
     masks.setOperands(operands);
     std::vector<int64_t> ints = {test.causal, test.window, test.mask.blockKeys, test.mask.blockQueries};
-    run("hone.attention.f32", listOperands(operands), ints, {0.3, test.softcap});
+    run("hone.attention.f32", listOperands(operands), ints, {0.3, test.softcap, 0});
     operands.out = withLse.view(), operands.lse = lse.view();
-    run("hone.attention.f32", listOperands(operands), ints, {0.3, test.softcap});
+    run("hone.attention.f32", listOperands(operands), ints, {0.3, test.softcap, 0});
     for (int64_t b = 0; b < test.batch; ++b)
       for (int64_t h = 0; h < test.heads; ++h)
         for (int64_t i = 0; i < test.queries; ++i)
@@ -231,7 +231,7 @@ TEST_P(AttentionKernel, LargeLogitsDoNotOverflow) {
     v({0, 0, j, 0}) = static_cast<float>(j);
   }
   AttentionOperands operands = attentionOf(q.view(), k.view(), v.view(), out.view());
-  run("hone.attention.f32", listOperands(operands), {0, -1, 0, 0}, {1.0, 0.0});
+  run("hone.attention.f32", listOperands(operands), {0, -1, 0, 0}, {1.0, 0.0, 0.0});
   EXPECT_EQ(out.at({0, 0, 0, 0}), 1);
 }
 
@@ -243,7 +243,7 @@ TEST_P(AttentionKernel, TheLeastBiasForAllKeysGivesTheirMean) {
     bias.forEach([&](const std::vector<int64_t> &index) { bias(index) = std::numeric_limits<float>::lowest(); });
     AttentionOperands operands = attentionOf(q.view(), k.view(), v.view(), out.view());
     operands.bias = bias.view();
-    run("hone.attention.f32", listOperands(operands), {0, -1, 0, 0}, {0.3, 0.0});
+    run("hone.attention.f32", listOperands(operands), {0, -1, 0, 0}, {0.3, 0.0, 0.0});
     double mean = 0;
     for (int64_t j = 0; j < keys; ++j)
       mean += v.at({0, 0, j, 5}) / static_cast<double>(keys);
@@ -332,7 +332,7 @@ TEST_P(AttentionKernel, BlocksThatAreNotListedAreSkipped) {
     });
     AttentionOperands operands = attentionOf(q.view(), k.view(), v.view(), out.view());
     operands.blocks = lists.view();
-    run("hone.attention.f32", listOperands(operands), {0, -1, kBlock, queries}, {0.3, 0.0});
+    run("hone.attention.f32", listOperands(operands), {0, -1, kBlock, queries}, {0.3, 0.0, 0.0});
     out.forEach([&](const std::vector<int64_t> &index) { EXPECT_TRUE(std::isfinite(out(index))); });
   }
 }
@@ -347,7 +347,7 @@ TEST_P(AttentionKernel, HalvesMergeByLse) {
       AttentionOperands operands = attentionOf(q.view(), k.view(), v.view(), out.view());
       operands.keyBegin = listOf(begins), operands.keyEnd = listOf(ends);
       operands.lse = lse.view();
-      run("hone.attention.f32", listOperands(operands), {1, -1, 0, 0}, {0.3, 0.0});
+      run("hone.attention.f32", listOperands(operands), {1, -1, 0, 0}, {0.3, 0.0, 0.0});
     };
     Tensor whole(q.sizes), first(q.sizes), second(q.sizes), merged(q.sizes), mergedLse({2, 4, queries});
     Tensor wholeLse({2, 4, queries}), firstLse({2, 4, queries}), secondLse({2, 4, queries});
@@ -374,9 +374,9 @@ TEST_P(AttentionKernel, LseIsWithoutTheSink) {
   sinks({0}) = 300;
   AttentionOperands operands = attentionOf(q.view(), k.view(), v.view(), out.view());
   operands.lse = plain.view();
-  run("hone.attention.f32", listOperands(operands), {0, -1, 0, 0}, {0.3, 0.0});
+  run("hone.attention.f32", listOperands(operands), {0, -1, 0, 0}, {0.3, 0.0, 0.0});
   operands.sinks = sinks.view(), operands.lse = lse.view();
-  run("hone.attention.f32", listOperands(operands), {0, -1, 0, 0}, {0.3, 0.0});
+  run("hone.attention.f32", listOperands(operands), {0, -1, 0, 0}, {0.3, 0.0, 0.0});
   EXPECT_EQ(lse({0, 0, 0}), plain({0, 0, 0}));
   EXPECT_EQ(out({0, 0, 0, 0}), 0);
 }

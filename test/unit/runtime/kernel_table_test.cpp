@@ -56,7 +56,7 @@ TEST(KernelTable, NumbersTensorsAsCallsDo) {
   EXPECT_EQ(kernels::indexOf(mlp, "y"), 23);
   EXPECT_EQ(kernels::indexOf(mlp, "factor"), -1);
   EXPECT_THAT(kernels::integersOf(mlp), ElementsAre("activation", "width", "group", "bits", "atLeast"));
-  EXPECT_THAT(kernels::floatsOf(infoOf("hone.attention.f32")), ElementsAre("scale", "softcap"));
+  EXPECT_THAT(kernels::floatsOf(infoOf("hone.attention.f32")), ElementsAre("scale", "softcap", "skip"));
 }
 
 TEST(KernelTable, SaysWhatOperandsAre) {

@@ -120,6 +120,8 @@ private:
     bool hasSink = withSinks && attention.sinks.data && !attention.hasLse();
     row.maximum = hasSink ? attention.sinks[row.head] : -__builtin_inff();
     row.sum = hasSink ? 1.0f : 0.0f;
+    row.largest = row.maximum;
+    row.margin = marginOf(interval.end - interval.begin);
     float *to = queries + r * paddedSize;
     withKnownStrides(
         [&](Row from) {
@@ -132,6 +134,14 @@ private:
       to[d] = 0;
     for (int64_t d = 0; d < paddedValue; ++d)
       sums[r * paddedValue + d] = 0;
+  }
+
+  /// How far below the largest logit the steps of a row lie that it skips, one that sees at most `count` keys.
+  float marginOf(int64_t count) const {
+    if (!(attention.skip > 0))
+      return __builtin_inff();
+    float share = attention.skip / static_cast<float>(larger(count, 1));
+    return -naturalLog(share < kMostSkippedWeight ? share : kMostSkippedWeight);
   }
 
   static float inverse(float sum) { return sum == 0 ? 0.0f : 1.0f / sum; } // 0: nothing was visible

@@ -92,9 +92,12 @@ private:
     for (int unit = 0; unit < step.present; unit += kBlockedVectors)
       for (int part = 0; part < kWord; ++part)
         multiplyKeys<ROWS>(step, unit, part, first, prefetched);
-    ValuePrefetcher<Step> values(step, prefetches);
+    ValuePrefetcher<Step> values(step, prefetches && !(attention.skip > 0)); // of what may be skipped, none are read
+    bool hasWeights = false;
     for (int64_t r = 0; r < ROWS; ++r)
-      exponentiate(step, first + r, r, values);
+      hasWeights |= exponentiate(step, first + r, r, values);
+    if (!hasWeights)
+      return;
     if (step.present == kStepUnits)
       multiplyColumns<ROWS>([](const Step &) { return kStepUnits; }, step, first, prefetched);
     else
@@ -121,22 +124,27 @@ private:
         store(scores[r] + ((unit + v) * kWord + part) * kLanes, sums[r][v]);
   }
 
-  /// Weights of row `r`, whose scores are number `index` of what is worked on.
-  void exponentiate(const Step &step, int64_t r, int64_t index, ValuePrefetcher<Step> &values) {
+  /// Weights of row `r`, whose scores are number `index` of what is worked on; whether it does not skip the step.
+  bool exponentiate(const Step &step, int64_t r, int64_t index, ValuePrefetcher<Step> &values) {
     Vector logits[kPieces], total = load(totalOf(r));
     for (int piece = 0; piece < kPieces; ++piece)
       logits[piece] = load(scores[index] + piece * kLanes);
     values.prefetch(kPieces);
     adjustPieces(block->rows[r], step, attention.softcap, logits);
+    if (block->rows[r].skips(maximumOf(logits))) {
+      __builtin_memset(weights[index], 0, sizeof weights[index]);
+      return false;
+    }
     float correction = softmaxPieces(block->rows[r], logits, total);
     for (int unit = 0; unit < kStepUnits; ++unit)
       Products::storeWeights(logits + unit * kWord, weights[index] + unit * kFactors * kLanes);
     store(totalOf(r), total);
     if (correction == 1.0f)
-      return;
+      return true;
     float *sums = block->sums + r * block->sumStride;
     for (int64_t column = 0; column < columns; ++column, sums += kLanes)
       store(sums, load(sums) * correction);
+    return true;
   }
 
   /// sums += weights · values, for the KV micro-blocks that exist, whose number may be known when this is compiled.

@@ -123,8 +123,11 @@ private:
       for (int part = 0; part < Cache::kBlockWord; ++part)
         multiplyKeys<ROWS, units>(step, unit, part, first, prefetchDistance);
     ValuePrefetcher<Step> prefetcher(step, prefetchDistance != 0);
+    bool hasWeights = false;
     for (int64_t r = 0; r < ROWS; ++r)
-      scale(step, first, r);
+      hasWeights |= scale(step, first, r);
+    if (!hasWeights)
+      return;
     softmax.finishScaling(ROWS);
     for (int64_t r = 0; r < ROWS; ++r) {
       prefetcher.prefetch(kPieces / 2);
@@ -174,14 +177,16 @@ private:
 
   static void storeLanes(float *to, DotFloats floats) { __builtin_memcpy(to, &floats, sizeof floats); }
 
-  void scale(const Step &step, int64_t first, int64_t r) {
+  /// Whether row `r` does not skip the step.
+  bool scale(const Step &step, int64_t first, int64_t r) {
     Vector logits[kPieces];
     for (int piece = 0; piece < kPieces; ++piece)
       logits[piece] = load(scores[r][piece]);
-    softmax.scale<Cache, kStepUnits>(r, block->rows[first + r], queries.data()[first + r], step, attention.softcap,
-                                     numbers.keys, logits);
+    bool hasWeights = softmax.scale<Cache, kStepUnits>(r, block->rows[first + r], queries.data()[first + r], step,
+                                                       attention.softcap, numbers.keys, logits);
     for (int piece = 0; piece < kPieces; ++piece)
       store(scores[r][piece], logits[piece]);
+    return hasWeights;
   }
 
   void exponentiate(int64_t first, int64_t r) {

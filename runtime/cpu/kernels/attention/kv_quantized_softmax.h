@@ -133,9 +133,9 @@ scaleLogits(const QueryRow &row, const QuantizedQuery &query, const QuantizedSte
 /// rows are scaled before the first is exponentiated, as the largest of a row is long known then.
 class QuantizedRows {
 public:
-  /// Converts products of row `r` into logits, but for a factor that is remembered.
+  /// Converts products of row `r` into logits, but for a factor that is remembered; whether the row does not skip the step.
   template <typename Cache, int UNITS, int PIECES>
-  [[gnu::always_inline]] void scale(int64_t r, QueryRow &row, const QuantizedQuery &query,
+  [[gnu::always_inline]] bool scale(int64_t r, QueryRow &row, const QuantizedQuery &query,
                                     const QuantizedStep<Cache, UNITS> &step, float softcap,
                                     const StepNumbers<Cache, UNITS> &keys, Vector (&logits)[PIECES]) {
     constexpr float log2E = 1.44269504f;
@@ -143,7 +143,8 @@ public:
     float scale = scaleLogits<Cache, UNITS>(row, query, step, softcap, isPlainStep, keys, logits);
     float most = maximumLane(maximumOf(logits)) * scale;
     isWhole[r] = row.wholeBegin <= step.begin && step.end <= row.wholeEnd;
-    corrections[r] = row.updateMaximum((Vector)most);
+    isSkipped[r] = row.skips((Vector)most);
+    corrections[r] = isSkipped[r] ? 1.0f : row.updateMaximum((Vector)most);
     above[r] = most - row.reference();
     float shift = most == -__builtin_inff() ? 0 : most;
     if (!isPlainStep) { // a bias may be the least float, of which no multiple is one
@@ -153,6 +154,7 @@ public:
     }
     factors[r] = scale * log2E;
     offsets[r] = kMostWeightLog2 - shift * log2E;
+    return !isSkipped[r];
   }
 
   /// Between scaling `count` rows and weighing them.
@@ -166,6 +168,8 @@ public:
   [[gnu::always_inline]] QuantizedProbabilities<UNITS>
   exponentiate(int64_t r, const CacheNumbers<Cache, UNITS> &numbers, const Vector (&logits)[PIECES],
                RowTotals &totals) const {
+    if (__builtin_expect(isSkipped[r], false))
+      return {1.0f, 0.0f, {}};
     ValueSteps<Cache, UNITS> own;
     if (__builtin_expect(!isWhole[r], false))
       own.take(numbers.values, logits);
@@ -199,6 +203,7 @@ private:
   alignas(64) float above[kMostRows] = {},
                     units[kMostRows]; // largest logits over what sums are relative to, powers of e of it
   float corrections[kMostRows], factors[kMostRows], offsets[kMostRows];
+  bool isSkipped[kMostRows] = {};
   bool isWhole[kMostRows] = {}; // whether a row sees all keys of the step
 };
 

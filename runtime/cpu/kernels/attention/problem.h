@@ -34,13 +34,14 @@ struct Attention {
   hone::kernels::Visibility visibility;
   const hone_tensor &lse, &out;
   float scale, softcap;
+  float skip; // 0: nothing is skipped
 
   explicit Attention(const hone::kernels::Call<hone::kernels::Attention, hone::kernels::NoWeight> &call)
       : query(call.operands.query), key(call.operands.key), value(call.operands.value), bias(call.operands.bias),
         alibi(vectorOf(call.operands.alibi)), sinks(vectorOf(call.operands.sinks)),
         visibility(hone::kernels::visibilityOf(call.operands, call.ints)), lse(call.operands.lse),
         out(call.operands.out), scale(static_cast<float>(call.floats.scale)),
-        softcap(static_cast<float>(call.floats.softcap)) {}
+        softcap(static_cast<float>(call.floats.softcap)), skip(static_cast<float>(call.floats.skip)) {}
 
   int64_t batch() const { return query.sizes[0]; }
   int64_t heads() const { return query.sizes[1]; }

@@ -14,7 +14,9 @@
 
 namespace {
 
-constexpr int64_t kStepRows = 4; // of few rows, those that are scored at a time
+constexpr int64_t kStepRows = 4;                 // of few rows, those that are scored at a time
+constexpr int64_t kGroupRows = kMostProductRows; // whose values are left out together
+static_assert((kBlockQueries + kGroupRows - 1) / kGroupRows < 32);
 
 template <typename Cache> class RowKeys {
 public:
@@ -90,11 +92,12 @@ private:
                smaller(step, block->count - r), toLanes(keyCount));
       next.advance();
     }
+    uint32_t kept = 0; // groups of kGroupRows rows that have weights, as bits
     for (int64_t r = 0; r < block->count; ++r) {
-      softmaxRow(r, first, keyCount);
+      kept |= static_cast<uint32_t>(softmaxRow(r, first, keyCount)) << r / kGroupRows;
       next.advance();
     }
-    addValues(values, keyCount, next);
+    addValues(values, keyCount, kept, next);
   }
 
   /// Many rows work long on a block: its values and the next one's keys have time to come.
@@ -117,31 +120,46 @@ private:
     next.advance();
   }
 
-  /// sums += scores · values. A few rows of scores leave time to copy values where they are needed; many rows have all
-  /// at once.
-  void addValues(const CacheRows<Cache> &values, int64_t keyCount, Prefetch<Cache> &next) {
+  /// sums += scores · values, of the rows of groups that are kept. A few rows of scores leave time to copy values where they
+  /// are needed; many rows have all at once.
+  void addValues(const CacheRows<Cache> &values, int64_t keyCount, uint32_t kept, Prefetch<Cache> &next) {
     int64_t step = block->count < kGemvRows ? kLanes : kBlockKeys;
     for (int64_t j = 0; j < keyCount; j += step) {
       int64_t some = smaller(step, keyCount - j);
       bool areFloats = values.areFloats();
-      if (!areFloats)
+      if (!areFloats && kept != 0)
         values.copy(j, some, copiedRows, paddedValue);
       next.advance();
-      multiply({scores + j, kBlockKeys, areFloats ? values.floatRow(j) : copiedRows,
-                areFloats ? values.rowStride() : paddedValue, some, block->sums, paddedValue, true},
-               block->count, paddedValue);
+      forEachRun(kept, [&](int64_t first, int64_t rows) {
+        multiply({scores + first * kBlockKeys + j, kBlockKeys, areFloats ? values.floatRow(j) : copiedRows,
+                  areFloats ? values.rowStride() : paddedValue, some, block->sums + first * paddedValue, paddedValue,
+                  true},
+                 rows, paddedValue);
+      });
       next.advance();
     }
   }
 
-  void softmaxRow(int64_t r, int64_t first, int64_t keyCount) {
+  /// Calls `of(first, count)` for the rows of each run of groups that are kept.
+  template <typename Run> void forEachRun(uint32_t kept, Run of) const {
+    for (int64_t group = 0; kept >> group != 0;) {
+      group += __builtin_ctz(kept >> group);
+      int64_t groups = __builtin_ctzll(~(uint64_t{kept} >> group)), first = group * kGroupRows;
+      of(first, smaller(groups * kGroupRows, block->count - first));
+      group += groups;
+    }
+  }
+
+  /// Whether the row has weights in the block.
+  bool softmaxRow(int64_t r, int64_t first, int64_t keyCount) {
     float *score = scores + r * kBlockKeys;
     block->rows[r].adjust(score, first, keyCount, attention.softcap);
-    float correction = block->rows[r].exponentiate(score, first, keyCount);
-    if (correction == 1.0f)
-      return;
+    RowStep step = block->rows[r].exponentiate(score, first, keyCount);
+    if (step.correction == 1.0f)
+      return step.hasWeights;
     for (int64_t d = 0; d < paddedValue; d += kLanes)
-      store(block->sums + r * paddedValue + d, load(block->sums + r * paddedValue + d) * correction);
+      store(block->sums + r * paddedValue + d, load(block->sums + r * paddedValue + d) * step.correction);
+    return step.hasWeights;
   }
 
   const Attention &attention;

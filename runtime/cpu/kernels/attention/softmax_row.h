@@ -31,6 +31,15 @@ inline bool isAnyAbove(Vector vector, float limit) { return __builtin_reduce_or(
 /// weights up to e^8 lose nothing.
 constexpr float kRescaleThreshold = 8.0f;
 
+/// Weights above this share of the largest are never skipped.
+constexpr float kMostSkippedWeight = 0.125f;
+
+/// What a step of keys did to a row.
+struct RowStep {
+  float correction; // what the sums so far must be multiplied with
+  bool hasWeights;  // else all weights are 0
+};
+
 /// A row of a block: a query of a head, the keys that it sees, and its running softmax.
 struct QueryRow {
   int64_t head, query, position;
@@ -39,7 +48,8 @@ struct QueryRow {
   const uint64_t *seen;         // of keys from begin to end, bit j is set iff it sees key j; null where it sees all
   Row bias;
   hone::kernels::IntegerView<1> keyPositions; // of the sequence
-  float slope, maximum, sum;                  // weights are relative to e^largest
+  float slope, maximum, sum;                  // weights are relative to e^maximum
+  float largest, margin; // the largest logit of what is not skipped, and how far below it steps are
 
   bool sees(int64_t key) const { return (seen[key / 64] >> key % 64 & 1) != 0; }
 
@@ -65,6 +75,19 @@ struct QueryRow {
     float before = maximum;
     maximum = maximumLane(most);
     return before == -__builtin_inff() ? 1.0f : vectorExp(before - maximum); // without sums yet, nothing changes
+  }
+
+  /// Whether a step, whose logits have the maxima `most`, lies so far below what came before that it is left out. That follows
+  /// from the row's own logits alone. The step with the largest logit is never left out: n skipped weights, each below
+  /// e^-margin of the largest, are less than n e^-margin of what is kept.
+  bool skips(Vector most) {
+    if (__builtin_expect(!(margin < __builtin_inff()), true))
+      return false;
+    if (!isAnyAbove(most, largest - margin))
+      return true;
+    if (isAnyAbove(most, largest))
+      largest = maximumLane(most);
+    return false;
   }
 
   /// What logits are counted from. Where nothing was seen yet, they are minus infinity.
@@ -101,9 +124,9 @@ struct QueryRow {
     return bias.data ? score + bias[key] : score;
   }
 
-  /// Exponentiates kBlockKeys scores into attention probabilities; what the sums so far must be multiplied with is the
-  /// result. Keys that are not visible, and those from `count` on, get weight 0.
-  float exponentiate(float *score, int64_t first, int64_t count) {
+  /// Exponentiates kBlockKeys scores into attention probabilities. Keys that are not visible, and those from `count` on, get
+  /// weight 0.
+  RowStep exponentiate(float *score, int64_t first, int64_t count) {
     int64_t from = larger(begin - first, 0), to = smaller(end - first, count);
     if (from >= to)
       return hide(score);
@@ -114,6 +137,8 @@ struct QueryRow {
     Vector most = load(score);
     for (int64_t j = kLanes; j < kBlockKeys; j += kLanes)
       most = largerLanes(load(score + j), most);
+    if (skips(most))
+      return hide(score);
     float correction = updateMaximum(most), relative = reference();
     Vector total = 0;
     for (int64_t j = 0; j < kBlockKeys; j += kLanes) {
@@ -122,7 +147,7 @@ struct QueryRow {
       store(score + j, weights);
     }
     sum = sum * correction + sumLanes(total);
-    return correction;
+    return {correction, true};
   }
 
 private:
@@ -142,10 +167,10 @@ private:
     return static_cast<float>(other - position);
   }
 
-  static float hide(float *score) {
+  static RowStep hide(float *score) {
     for (int64_t j = 0; j < kBlockKeys; j += kLanes)
       store(score + j, 0);
-    return 1.0f;
+    return {1.0f, false};
   }
 
   static void mask(float *score, int32_t from, int32_t to) {
