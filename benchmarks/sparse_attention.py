@@ -25,10 +25,11 @@ import runtime  # noqa: E402
 
 BLOCK = 64
 DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
-# Sinks, window, and blocks that are selected, or the factor of skip-softmax.
+# Sinks, window, blocks and how they are selected, or the factor of skip-softmax.
 PATTERNS = [("dense", None)]
-PATTERNS += [(f"sinks-window, {sinks} and {window} keys", (sinks, window, 0)) for sinks in (0, 64) for window in (64, 128, 192, 256)]
-PATTERNS += [(f"top-blocks, {blocks} beside {sinks} and 128 keys", (sinks, 128, blocks)) for sinks in (0, 64) for blocks in (1, 2, 3)]
+PATTERNS += [(f"sinks-window, {sinks} and {window} keys", (sinks, window, 0, "")) for sinks in (0, 64) for window in (64, 128, 192, 256)]
+PATTERNS += [(f"{name}, {blocks} beside {sinks} and 128 keys", (sinks, 128, blocks, name)) for name in ("top-blocks", "quest")
+             for sinks in (0, 64) for blocks in (1, 2, 3)]
 
 PATTERNS += [(f"skip-softmax, {factor:g}", factor) for factor in (0.01, 0.1, 1.0, 4.0, 16.0, 64.0)]
 
@@ -38,8 +39,8 @@ def flags_of(pattern):
         return []
     if isinstance(pattern, float):
         return ["--attention=skip-softmax", f"--attention-skip={pattern}"]
-    sinks, window, blocks = pattern
-    flags = [f"--attention={'top-blocks' if blocks else 'sinks-window'}", f"--attention-sinks={sinks}", f"--attention-window={window}"]
+    sinks, window, blocks, name = pattern
+    flags = [f"--attention={name or 'sinks-window'}", f"--attention-sinks={sinks}", f"--attention-window={window}"]
     return flags + ([f"--attention-blocks={blocks}"] if blocks else [])
 
 
@@ -102,7 +103,7 @@ def skip(logits, factor):
 
 def choose(query, key, pattern, group):
     """The keys of sinks, window and selected blocks: `[heads, tokens, tokens]`. `group` query heads select together."""
-    sinks, window, blocks = pattern
+    sinks, window, blocks, name = pattern
     heads, count, size = query.shape
     own, numbers = np.arange(count), np.arange(count) // BLOCK
     sink_end, window_begin = -(-sinks // BLOCK), np.maximum(own - window + 1, 0) // BLOCK
@@ -111,7 +112,11 @@ def choose(query, key, pattern, group):
     if not blocks:
         return kept
     of_blocks = key[:, :count // BLOCK * BLOCK].reshape(heads, -1, BLOCK, size)
-    scores = query @ of_blocks.mean(axis=2).swapaxes(-1, -2)
+    if name == "quest":
+        scores = sum(np.maximum(query[:, :, None, d] * of_blocks.max(axis=2)[:, None, :, d], query[:, :, None, d] * of_blocks.min(axis=2)[:, None, :, d])
+                     for d in range(size))
+    else:
+        scores = query @ of_blocks.mean(axis=2).swapaxes(-1, -2)
     places = np.arange(scores.shape[-1])
     may = (places >= sink_end) & (places < window_begin[:, None])
     scores = np.where(may, scores, -np.inf)

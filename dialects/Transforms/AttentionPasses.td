@@ -20,8 +20,14 @@ def SparsifyAttention : Pass<"hone-sparsify-attention", "::mlir::ModuleOp"> {
 
     With `blocks`, each query sees that many blocks more, of those between sinks and window: the ones whose mean key gets the most
     attention, by the sum of the softmaxes of the query heads that share a KV head (`hone.select_blocks`). The mean keys are a slot of
-    the state beside the keys (`hone.pool_keys`). Sliding attention stays as it is then, and so does one whose state several entries extend.
+    the state beside the keys (`hone.pool_keys`). With `bounds` they are the blocks that may have the largest logits: the state has the
+    largest and the smallest of each element of a block's keys (Quest: Tang et al., 2024). Sliding attention stays as it is then, and so does one whose state several entries extend.
     Biases and alibi are not counted.
+
+    With `share`, the queries of a prompt share a list for each block of them, with the blocks that hold this share of their attention together
+    with sinks and window, by sums over antidiagonals (`hone.select_antidiagonals`, XAttention: Xu et al., 2025). A call with 64 tokens or
+    fewer, as decoding and verification have, sees all keys. What is selected follows from all queries of a block, so that it matters
+    which tokens of a prompt are fed together. Sequences with lengths of their own stay dense.
 
     Attention of another kind stays as it is, with a remark: over all keys of an encoder, over trees, with a window as small.
   }];
@@ -29,7 +35,9 @@ def SparsifyAttention : Pass<"hone-sparsify-attention", "::mlir::ModuleOp"> {
     Option<"sinks", "sinks", "int64_t", "64", "Keys at the beginning of a sequence that every query sees">,
     Option<"window", "window", "int64_t", "1024", "Keys up to its own that a query sees">,
     Option<"block", "block", "int64_t", "64", "Keys of a block">,
-    Option<"blocks", "blocks", "int64_t", "0", "Blocks between sinks and window that a query selects">];
+    Option<"blocks", "blocks", "int64_t", "0", "Blocks between sinks and window that a query selects">,
+    Option<"bounds", "bounds", "bool", "false", "Select by bounds of the elements of keys, and not by their means">,
+    Option<"share", "share", "double", "0", "Attention that prompts see, of all; 0: this selects nothing">];
   let statistics = [Statistic<"numAttentions", "num-attentions-sparsified", "Number of attentions over lists of blocks">];
   let dependentDialects = ["::hone::HoneDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];

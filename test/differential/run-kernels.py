@@ -388,6 +388,25 @@ def selections():
         yield Case("hone.select_blocks.f32", "hone.select_blocks %q, %pooled from %first to %last size(8) scale(0.7)",
                    tensor("B", heads, "Q", places, element="i64"), sizes, q=tensor("B", 4, "Q", size),
                    pooled=tensor("B", heads, "K", -(-size // 8)), first=bounds, last=bounds)
+        for scale in (0.7, -0.7):
+            yield Case("hone.select_blocks.bounds.f32", f"hone.select_blocks %q, %pooled from %first to %last size(8) scale({scale}) bounds",
+                       tensor("B", heads, "Q", places, element="i64"), sizes, q=tensor("B", 4, "Q", size),
+                       pooled=tensor("B", heads, "K", -(-2 * size // 8)), first=bounds, last=bounds)
+
+
+def antidiagonals():
+    """Few queries and more than a block of them, with keys before them and groups that are not whole."""
+    sizes = [{"B": b, "Q": q, "K": k, "L": -(-q // 32)} for b, q, k in ((1, 1, 64), (2, 64, 70), (2, 65, 65), (1, 70, 331), (1, 0, 64))]
+    for heads, share, batch in itertools.product((1, 2, 4), (0.3, 1.0), (1, "B")):
+        bounds = tensor(batch, "L", element="i64")
+        yield Case("hone.select_antidiagonals.f32",
+                   f"hone.select_antidiagonals %q, %k from %first to %last size(16) queries(32) stride(8) scale(0.7) share({share})",
+                   tensor("B", heads, "L", "N", element="i64"), [size | {"N": -(-size["K"] // 16)} for size in sizes],
+                   q=tensor("B", 4, "Q", 20), k=tensor("B", heads, "K", 20), first=bounds, last=bounds)
+        yield Case("hone.select_antidiagonals.f32",
+                   f"hone.select_antidiagonals %q, %k from %first to %last key_begin(%begin) size(16) queries(32) stride(8) scale(0.7) share({share})",
+                   tensor("B", heads, "L", "N", element="i64"), [size | {"N": -(-size["K"] // 16)} for size in sizes],
+                   q=tensor("B", 4, "Q", 20), k=tensor("B", heads, "K", 20), first=bounds, last=bounds, begin=tensor("B", element="i64"))
 
 
 def linear_attentions():
@@ -462,7 +481,7 @@ def check(case, tools):
 
 def main():
     options = suite.parser(__doc__).parse_args()
-    everything = itertools.chain(products(), packed_products(), norms(), ropes(), attentions(), selections(), linear_attentions(), windows(), mlps(),
+    everything = itertools.chain(products(), packed_products(), norms(), ropes(), attentions(), selections(), antidiagonals(), linear_attentions(), windows(), mlps(),
                                 packed_mlps(), packed_pairs(), sparse_products(), experts(), codebooks())
     cases = [(case.name(), case) for case in everything]
     chosen = [(name, case) for name, case in cases if options.only in name]

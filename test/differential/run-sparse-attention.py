@@ -53,9 +53,15 @@ module {{
 CACHES = {"f32": 2e-5, "bf16": 4 * 2**-9, "f16": 2e-5, "int8": 2**-10, "int4": 2**-10}
 # How far importances have to be apart, as a part of the greater: pooled keys are means of keys as the cache keeps them.
 MARGINS = {"f32": 1e-4, "bf16": 0.02, "f16": 4e-3, "int8": 0.02, "int4": 0.2}
-# Sinks, window, blocks that are selected, and whether sequences are padded at their left.
-PATTERNS = [(10, 100, 0, False), (64, 64, 0, False), (0, 1, 0, False), (100, 130, 0, True),
-            (10, 130, 3, False), (0, 128, 1, True), (64, 200, 2, True), (64, 128, 20, False)]
+# Bounds of keys are compared for keys that a cache holds as they are: those of rounded keys are others.
+MARGIN_OF_BOUNDS = 1e-4
+# Sinks, window, blocks that are selected, whether they are by bounds, and whether sequences are padded at their left.
+PATTERNS = [(10, 100, 0, False, False), (64, 64, 0, False, False), (0, 1, 0, False, False), (100, 130, 0, False, True),
+            (10, 130, 3, False, False), (0, 128, 1, False, True), (64, 200, 2, False, True), (64, 128, 20, False, False),
+            (10, 130, 3, True, False), (0, 128, 1, True, True), (64, 128, 20, True, False)]
+# Sinks, window, the share of their attention that the queries of a prompt see, and whether sequences are padded.
+SHARES = [(0, 1, 0.5, False), (64, 128, 0.8, False), (10, 70, 0.8, True), (10, 70, 1.0, False)]
+STRIDE, FEW = 16, 64  # of antidiagonals, and queries of a call that sees all
 PADDING = np.array([70, 5], np.int64)
 SCALE = 0.25
 
@@ -68,20 +74,23 @@ def module_text(module, has_bias, is_padded):
                          bias="bias(%bias)" if has_bias else "", begin="key_begin(%pad)" if is_padded else "")
 
 
-def importance(query, keys, begin, blocks):
-    """The sum over the query heads of each KV head of the softmax over `blocks` of the products with their mean keys."""
-    means = np.stack([keys[:, max(begin, n * BLOCK):(n + 1) * BLOCK].mean(axis=1, dtype=np.float64) for n in blocks], axis=1)
-    scores = SCALE * np.einsum("hgd,hnd->hgn", query.reshape(KEY_HEADS, -1, SIZE).astype(np.float64), means)
+def importance(query, keys, begin, blocks, has_bounds):
+    """The sum over the query heads of each KV head of the softmax over `blocks` of the products with their mean keys, or of the largest that
+    a key within the bounds of theirs can have."""
+    of_blocks = [keys[:, max(begin, n * BLOCK):(n + 1) * BLOCK].astype(np.float64) for n in blocks]
+    query = SCALE * query.reshape(KEY_HEADS, -1, 1, SIZE).astype(np.float64)
+    pool = lambda reduce: query * np.stack([reduce(block, axis=1) for block in of_blocks], axis=1)[:, None]
+    scores = (np.maximum(pool(np.max), pool(np.min)) if has_bounds else pool(np.mean)).sum(axis=-1)
     scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return (scores / scores.sum(axis=-1, keepdims=True)).sum(axis=1)
 
 
-def select(query, keys, begin, first, end, count, margin):
+def select(query, keys, begin, first, end, count, has_bounds, margin):
     """The blocks from `first` to `end` that each KV head selects, and whether they are clearly the most important."""
     blocks = list(range(first, end))
     if len(blocks) <= count:
         return [blocks] * KEY_HEADS, True
-    values = importance(query, keys, begin, blocks)
+    values = importance(query, keys, begin, blocks, has_bounds)
     order = np.argsort(-values, axis=-1)
     least, next_one = (np.take_along_axis(values, order[:, place:place + 1], axis=-1) for place in (count - 1, count))
     return [[blocks[i] for i in row[:count]] for row in order], bool(((least - next_one) > margin * least).all())
@@ -89,7 +98,7 @@ def select(query, keys, begin, first, end, count, margin):
 
 def visible(arrays, keys, first, pattern, begins, margin):
     """Which keys each query sees by the definition of the pass, `[sequences, heads, count, keys]`, and of which queries that is clear."""
-    sinks, window, blocks, _ = pattern
+    sinks, window, blocks, has_bounds, _ = pattern
     count = arrays["q"].shape[2]
     numbers = np.arange(first + count) // BLOCK
     seen = np.zeros((len(begins), KEY_HEADS, count, first + count), bool)
@@ -100,20 +109,73 @@ def visible(arrays, keys, first, pattern, begins, margin):
             own = first + query
             window_begin = max(own - window + 1, 0) // BLOCK
             lists, is_clear[sequence, query] = select(arrays["q"][sequence, :, query], keys[sequence], begin, max(sink_begin, sink_end),
-                                                      window_begin, blocks, margin) if blocks else ([[]] * KEY_HEADS, True)
+                                                      window_begin, blocks, has_bounds, margin) if blocks else ([[]] * KEY_HEADS, True)
             forced = ((numbers >= sink_begin) & (numbers < sink_end)) | (numbers >= window_begin)
             for head, selected in enumerate(lists):
                 seen[sequence, head, query] = (forced | np.isin(numbers, selected)) & (np.arange(first + count) <= own)
     return np.repeat(seen, HEADS // KEY_HEADS, axis=1), is_clear
 
 
+def antidiagonals(query, keys, first, key_begin):
+    """What the queries of each block of a call attend to each block of keys, by sums over antidiagonals: `[KV heads, query blocks, blocks]`."""
+    count, held = query.shape[1], keys.shape[1]
+    groups, key_groups = -(-count // STRIDE), -(-held // STRIDE)
+    pad = lambda x, length: np.pad(x.astype(np.float64), ((0, 0), (0, length - x.shape[1]), (0, 0)))
+    q = pad(query, groups * STRIDE).reshape(HEADS, groups, STRIDE, SIZE)[:, :, ::-1].reshape(HEADS, groups, -1)
+    keys = np.where(np.arange(held)[:, None] < key_begin, 0, keys)
+    k = np.repeat(pad(keys, key_groups * STRIDE).reshape(KEY_HEADS, key_groups, -1), HEADS // KEY_HEADS, axis=0)
+    scores = SCALE / STRIDE * q @ k.swapaxes(1, 2)
+    scores[:, :, :key_begin // STRIDE] = -np.inf
+    scores[:, np.arange(key_groups) * STRIDE > first + np.arange(groups)[:, None] * STRIDE + STRIDE - 1] = -np.inf
+    weights = np.exp(scores - np.maximum(scores.max(axis=-1, keepdims=True), -1e30))
+    weights = (weights / np.maximum(weights.sum(axis=-1, keepdims=True), 1e-30)).reshape(KEY_HEADS, -1, groups, key_groups).sum(axis=1)
+    per_block = BLOCK // STRIDE
+    sums = np.add.reduceat(weights, np.arange(0, key_groups, per_block), axis=2)
+    return np.add.reduceat(sums, np.arange(0, groups, per_block), axis=1)
+
+
+def visible_of_share(arrays, keys, first, pattern, begins):
+    """The same as `visible` for lists of blocks of queries with a share of their attention."""
+    sinks, window, share, _ = pattern
+    count = arrays["q"].shape[2]
+    numbers, own = np.arange(first + count) // BLOCK, first + np.arange(count)
+    causal = np.arange(first + count) <= own[:, None]
+    seen, is_clear = np.broadcast_to(causal, (2, KEY_HEADS, *causal.shape)).copy(), np.ones((2, count), bool)
+    for sequence in range(2 if count > FEW else 0):
+        key_begin = begins[sequence]
+        importance = antidiagonals(arrays["q"][sequence], keys[sequence], first, key_begin)
+        for begin in range(0, count, BLOCK):
+            queries = slice(begin, min(begin + BLOCK, count))
+            sink_begin, sink_end = key_begin // BLOCK, -(-(key_begin + sinks) // BLOCK) if sinks else 0
+            end = max(max(first + begin - window + 1, 0) // BLOCK, sink_end)
+            for head in range(KEY_HEADS):
+                mass = importance[head, begin // BLOCK]
+                listed = [n for n in range(len(mass)) if n < max(sink_begin, sink_end) or n >= end]
+                total, kept = mass.sum(), mass[listed].sum()
+                order = sorted(range(max(sink_begin, sink_end), end), key=lambda n: -mass[n])
+                for place, n in enumerate(order):
+                    is_near = abs(kept - share * total) < MARGIN_OF_BOUNDS * total
+                    is_near |= place > 0 and mass[order[place - 1]] - mass[n] < MARGIN_OF_BOUNDS * total
+                    is_clear[sequence, queries] &= share == 1 or not is_near
+                    if share < 1 and kept >= share * total:
+                        break
+                    listed.append(n)
+                    kept += mass[n]
+                seen[sequence, head, queries] &= np.isin(numbers, listed)
+    return np.repeat(seen, HEADS // KEY_HEADS, axis=1), is_clear
+
+
 def compile_sessions(tools, library, folder, module, cache, pattern):
-    sinks, window, blocks, is_padded = pattern
-    options = [f"--attention-sinks={sinks}", f"--attention-window={window}"]
-    options += ["--attention=top-blocks", f"--attention-blocks={blocks}"] if blocks else ["--attention=sinks-window"]
+    if len(pattern) == 4:
+        sinks, window, share, is_padded = pattern
+        options = ["--attention=xattention", f"--attention-share={share}"]
+    else:
+        sinks, window, blocks, has_bounds, is_padded = pattern
+        options = [f"--attention={'quest' if has_bounds else 'top-blocks'}", f"--attention-blocks={blocks}"] if blocks else ["--attention=sinks-window"]
+    options += [f"--attention-sinks={sinks}", f"--attention-window={window}"]
     sessions = []
     for name, has_bias in [("sparse", False), ("dense", True)]:
-        source, artefact = (folder / f"{name}-{cache}-{sinks}-{window}-{blocks}.{ending}" for ending in ("mlir", "hone"))
+        source, artefact = (folder / f"{name}-{cache}-{'-'.join(map(str, pattern))}.{ending}" for ending in ("mlir", "hone"))
         source.write_text(module_text(module, has_bias, is_padded))
         suite.run_tool([tools / "hone", "compile", source, "--start-from=rewrite", f"--kv-cache={cache}", *([] if has_bias else options),
                         "-o", artefact, "--quiet"])
@@ -121,20 +183,35 @@ def compile_sessions(tools, library, folder, module, cache, pattern):
     return sessions
 
 
-def feed(random, held, count):
+def hold(keys, cache):
+    """Keys that the cache holds as they are: numbers of few bits, the greatest code of integers in each."""
+    if cache == "int4":
+        keys, last = np.clip(np.round(3 * keys + 7), 0, 15) / 8 - 1, [-1, 0.875]
+    else:
+        keys, last = np.clip(np.round(32 * keys), -127, 127) / 64, [127 / 64]
+    keys[..., :len(last)] = last
+    return keys.astype(np.float32)
+
+
+def feed(random, held, count, cache, has_bounds):
     """Fresh queries, keys and values, of standard deviation 1. Keys of a block have most of them in common, so that blocks differ."""
     shapes = {"q": HEADS, "k": KEY_HEADS, "v": KEY_HEADS}
     arrays = {name: random.standard_normal((2, heads, count, SIZE)).astype(np.float32) for name, heads in shapes.items()}
     of_blocks = [np.random.default_rng((held + i) // BLOCK).standard_normal((2, KEY_HEADS, SIZE)) for i in range(count)]
     arrays["k"] = (0.6 * arrays["k"] + 0.8 * np.stack(of_blocks, axis=2)).astype(np.float32)
+    if has_bounds:
+        arrays["k"] = hold(arrays["k"], cache)
     return arrays | {"pad": PADDING}
 
 
 def compare(dense_session, sparse, arrays, keys, held, cache, pattern):
     """Fails where results are not those of dense attention with a mask; of how many queries they were compared, and of how many there are."""
-    begins = PADDING if pattern[-1] else np.zeros(2, np.int64)
-    count = arrays["q"].shape[2]
-    seen, is_clear = visible(arrays, keys, held, pattern, begins, MARGINS[cache])
+    count, begins = arrays["q"].shape[2], np.zeros(2, np.int64)
+    begins = PADDING if pattern[-1] else begins
+    if len(pattern) == 4:
+        seen, is_clear = visible_of_share(arrays, keys, held, pattern, begins)
+    else:
+        seen, is_clear = visible(arrays, keys, held, pattern, begins, MARGIN_OF_BOUNDS if pattern[3] else MARGINS[cache])
     dense = dense_session.forward(arrays | {"bias": np.where(seen, np.float32(0), np.float32(-np.inf))}, "out")
     alive = held + np.arange(count) >= begins[:, None]  # a query in the padding sees nothing, or what nobody reads
     difference = np.abs(sparse - dense).max(axis=(1, 3))[alive & is_clear].max(initial=0)
@@ -148,7 +225,7 @@ def check(tools, library, folder, cache, pattern):
     random = np.random.default_rng(1)
     one_by_one, held, keys, compared = sparse_session.fork(), 0, np.zeros((2, KEY_HEADS, 0, SIZE), np.float32), np.zeros(2)
     for count in [421, 1, 1, 9, 70, 1, 300, 2]:
-        arrays = feed(random, held, count)
+        arrays = feed(random, held, count, cache, pattern[3])
         keys = np.concatenate([keys, arrays["k"]], axis=2)
         sparse = sparse_session.forward(arrays, "out")
         compared += compare(dense_session, sparse, arrays, keys, held, cache, pattern)
@@ -159,6 +236,20 @@ def check(tools, library, folder, cache, pattern):
                 raise suite.Failure(f"{count} tokens after {held}: expected those of one by one")
         else:
             one_by_one.forward(arrays, "out")
+        held += count
+    if compared[0] < compared[1] / 2:
+        raise suite.Failure(f"expected selections to be clear for most queries, but they are for {compared[0]} of {compared[1]}")
+
+
+def check_share(tools, library, folder, cache, pattern):
+    """Calls of more tokens than a block and of fewer, which see all keys."""
+    sparse_session, dense_session = compile_sessions(tools, library, folder, MODULE, cache, pattern)
+    random = np.random.default_rng(2)
+    held, keys, compared = 0, np.zeros((2, KEY_HEADS, 0, SIZE), np.float32), np.zeros(2)
+    for count in [421, 1, 64, 65, 300, 9]:
+        arrays = feed(random, held, count, cache, True)
+        keys = np.concatenate([keys, arrays["k"]], axis=2)
+        compared += compare(dense_session, sparse_session.forward(arrays, "out"), arrays, keys, held, cache, pattern)
         held += count
     if compared[0] < compared[1] / 2:
         raise suite.Failure(f"expected selections to be clear for most queries, but they are for {compared[0]} of {compared[1]}")
@@ -176,7 +267,7 @@ def check_skipping(tools, library, folder, cache):
     random, one_by_one = np.random.default_rng(3), sessions[2.0].fork()
     held, greatest, differs = 0, 0.0, cache in ("bf16", "f16")  # of which tiles of AMX skip nothing
     for count in [900, 1, 9, 70, 1, 3]:
-        arrays = feed(random, held, count)
+        arrays = feed(random, held, count, cache, False)
         arrays["q"] *= 6
         dense, same, skipping = (sessions[factor].forward(arrays, "out") for factor in sessions)
         if not np.array_equal(dense, same):
@@ -200,7 +291,7 @@ def check_stateless(tools, library, folder, pattern):
     own.mkdir(exist_ok=True)
     sparse_session, dense_session = compile_sessions(tools, library, own, STATELESS, "f32", pattern)
     for count in [1, 130, 500]:
-        arrays = feed(np.random.default_rng(1), 0, count)
+        arrays = feed(np.random.default_rng(1), 0, count, "f32", pattern[3])
         compare(dense_session, sparse_session.forward(arrays, "out"), arrays, arrays["k"], 0, "f32", pattern)
 
 
@@ -209,11 +300,14 @@ def main():
     tools, library = options.build.resolve() / "bin", options.build.resolve() / "lib" / "libhone_rt.so"
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        cases = [(f"{cache} sinks {pattern[0]} window {pattern[1]} blocks {pattern[2]}",
+        cases = [(f"{cache} sinks {pattern[0]} window {pattern[1]} blocks {pattern[2]}{' by bounds' * pattern[3]}",
                   lambda cache=cache, pattern=pattern: check(tools, library, folder, cache, pattern))
                  for cache in CACHES for pattern in PATTERNS]
-        cases += [(f"without a state, sinks {pattern[0]} window {pattern[1]} blocks {pattern[2]}",
+        cases += [(f"without a state, sinks {pattern[0]} window {pattern[1]} blocks {pattern[2]}{' by bounds' * pattern[3]}",
                    lambda pattern=pattern: check_stateless(tools, library, folder, pattern)) for pattern in PATTERNS if pattern[2]]
+        cases += [(f"{cache} sinks {pattern[0]} window {pattern[1]} share {pattern[2]}{' padded' * pattern[3]}",
+                   lambda cache=cache, pattern=pattern: check_share(tools, library, folder, cache, pattern))
+                  for cache in CACHES for pattern in SHARES]
         cases += [(f"{cache} skipping", lambda cache=cache: check_skipping(tools, library, folder, cache)) for cache in CACHES]
         return suite.run_all([case for case in cases if options.only in case[0]], lambda case: case(), options.jobs)
 

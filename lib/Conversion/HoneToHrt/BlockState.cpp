@@ -57,6 +57,9 @@ void SlotReads::take(OpOperand &use) {
     return;
   if (auto pool = dyn_cast<PoolKeysOp>(use.getOwner()); pool && hasKernel(pool)) // reads whatever attention does
     return;
+  auto select = dyn_cast<SelectAntidiagonalsOp>(use.getOwner());
+  if (select && use.get() == select.getKeys() && hasKernel(select))
+    return;
   auto attention = dyn_cast<AttentionOp>(use.getOwner());
   unsigned number = use.getOperandNumber();
   bool isKey = attention && number == attention.getKeyMutable().getOperandNumber();

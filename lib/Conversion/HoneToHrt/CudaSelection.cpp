@@ -205,14 +205,14 @@ static KernelCall select(EmbeddingOp op) {
 }
 
 static KernelCall select(PoolKeysOp op) {
-  if (!hasKernel(op) || !arePlainFloats(op.getKeys()))
+  if (!hasKernel(op) || op.getBounds() || !arePlainFloats(op.getKeys()))
     return {};
   return {"cuda.pool_keys.f32", {{"keys", op.getKeys()}, {"keyBegin", op.getKeyBegin()}}, {{"size", op.getSize()}}, {}};
 }
 
 static KernelCall select(SelectBlocksOp op) {
-  bool isRead =
-      op.getQuery().getType().getDimSize(3) <= kMostHeadValues && arePlainFloats({op.getQuery(), op.getPooled()});
+  bool isRead = !op.getBounds() && op.getQuery().getType().getDimSize(3) <= kMostHeadValues &&
+                arePlainFloats({op.getQuery(), op.getPooled()});
   return isRead ? selectNamesake(op, "cuda.") : KernelCall();
 }
 

@@ -136,10 +136,32 @@ bool hasKernel(PoolKeysOp op) { return isRead(op.getKeyBegin()); }
 static KernelCall select(PoolKeysOp op) {
   if (!isa_and_nonnull<StateLayoutInterface>(op.getKeys().getType().getEncoding()) || !hasKernel(op))
     return {};
-  return {("hone.pool_keys.blocks." + getCacheName(op.getKeys().getType())).str(),
+  StringRef form = op.getBounds() ? "bounds.blocks." : "blocks.";
+  return {("hone.pool_keys." + form + getCacheName(op.getKeys().getType())).str(),
           {{"keys", op.getKeys()}, {"keyBegin", op.getKeyBegin()}},
           {{"size", op.getSize()}},
           {}};
+}
+
+bool hasKernel(SelectAntidiagonalsOp op) {
+  return isPlainF32(op.getQuery()) && !getCacheName(op.getKeys().getType()).empty() && isRead(op.getKeyBegin());
+}
+
+/// Of keys in rows, those of f32.
+static KernelCall select(SelectAntidiagonalsOp op) {
+  RankedTensorType keys = op.getKeys().getType();
+  bool isBlocked = isa_and_nonnull<StateLayoutInterface>(keys.getEncoding());
+  if (!hasKernel(op) || (!isBlocked && !isPlainF32(op.getKeys())))
+    return {};
+  StringRef form = isBlocked ? "blocks." : "";
+  return {("hone.select_antidiagonals." + form + getCacheName(keys)).str(),
+          {{"query", op.getQuery()},
+           {"keys", op.getKeys()},
+           {"begin", op.getBegin()},
+           {"end", op.getEnd()},
+           {"keyBegin", op.getKeyBegin()}},
+          {{"size", op.getSize()}, {"queries", op.getQueries()}, {"stride", op.getStride()}},
+          {{"scale", op.getScale().convertToFloat()}, {"share", op.getShare().convertToFloat()}}};
 }
 
 //===----------------------------------------------------------------------===//
@@ -191,8 +213,14 @@ static KernelCall select(Operation *op) {
     return select(pool);
   if (auto pool = dyn_cast<PoolKeysOp>(op))
     return select(pool);
-  if (auto blocks = dyn_cast<SelectBlocksOp>(op); blocks && isPlainF32(blocks.getQuery()))
-    return selectNamesake(op, "hone.");
+  if (auto blocks = dyn_cast<SelectAntidiagonalsOp>(op))
+    return select(blocks);
+  if (auto blocks = dyn_cast<SelectBlocksOp>(op); blocks && isPlainF32(blocks.getQuery())) {
+    KernelCall kernel = selectNamesake(op, "hone.");
+    if (blocks.getBounds())
+      kernel.name = "hone.select_blocks.bounds.f32";
+    return kernel;
+  }
   if (auto linear = dyn_cast<LinearOp>(op); linear && arePlainF32({linear.getX(), linear.getBias()}))
     return select(linear);
   if (!arePlainF32(op->getOperands()) || !arePlainF32(op->getResults()))

@@ -33,6 +33,9 @@ bool hasKernel(AttentionOp op);
 /// Whether kernels read the integers of `op`: one of the CPU for keys in blocks, and that of CUDA for rows.
 bool hasKernel(PoolKeysOp op);
 
+/// Whether the CPU has a kernel for `op`, with its keys in blocks.
+bool hasKernel(SelectAntidiagonalsOp op);
+
 //===----------------------------------------------------------------------===//
 // What selections share
 //===----------------------------------------------------------------------===//

@@ -1,4 +1,4 @@
-//===- HoneSelection.cpp - verifiers and shapes of pool_keys and select_blocks ----------------------------------===//
+//===- HoneSelection.cpp - verifiers and shapes of selection ----------------------------------------------------===//
 //
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,7 +9,10 @@
 
 #include "hone/Dialect/Hone/HoneOps.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
 using namespace hone;
@@ -26,6 +29,29 @@ static LogicalResult verifyKnown(Operation *op, StringRef what, int64_t size) {
   return op->emitOpError() << "expected " << what << " to be known";
 }
 
+/// Bounds of blocks, for each of `lists` lists of the `batch` sequences.
+static LogicalResult verifyInterval(Operation *op, StringRef name, Value bounds, int64_t batch, int64_t lists) {
+  ArrayRef<int64_t> shape = shapeOf(bounds);
+  if (shape[0] != 1 && failed(verifySize(op, ("the first dimension of " + name).str(), shape[0], batch)))
+    return failure();
+  return verifySize(op, ("the second dimension of " + name).str(), shape[1], lists);
+}
+
+static LogicalResult verifyScale(Operation *op, const APFloat &scale) {
+  if (scale.isFinite())
+    return success();
+  return op->emitOpError() << "expected scale to be finite, but got " << scale.convertToFloat();
+}
+
+/// Whether query heads share those of `name`.
+static LogicalResult verifyHeads(Operation *op, StringRef name, int64_t query, int64_t shared) {
+  bool areKnown = !ShapedType::isDynamic(query) && !ShapedType::isDynamic(shared);
+  if (!areKnown || (shared != 0 && query % shared == 0))
+    return success();
+  return op->emitOpError() << "expected the heads of query to be a multiple of the " << shared << " heads of " << name
+                           << ", but got " << query;
+}
+
 //===- pool_keys --------------------------------------------------------------------------------------------------===//
 
 LogicalResult PoolKeysOp::verify() {
@@ -33,7 +59,7 @@ LogicalResult PoolKeysOp::verify() {
   if (failed(verifyBlockSize(*this, getSize())) || // pool_keys C1
       failed(verifyKnown(*this, "the last dimension of keys", keys[3])) ||
       failed(verifyShape(*this, "the result", shapeOf(getResult()), // pool_keys C2
-                         {keys[0], keys[1], ShapedType::kDynamic, getWidth(keys[3], getSize())})))
+                         {keys[0], keys[1], ShapedType::kDynamic, getWidth(keys[3], getSize(), getBounds())})))
     return failure();
   return verifyCount(*this, "key_begin", getKeyBegin(), keys[0]); // pool_keys C3
 }
@@ -49,30 +75,19 @@ LogicalResult PoolKeysOp::reifyResultShapes(OpBuilder &builder, ReifiedRankedSha
 
 //===- select_blocks ----------------------------------------------------------------------------------------------===//
 
-static LogicalResult verifyInterval(SelectBlocksOp op, StringRef name, Value bounds) {
-  ArrayRef<int64_t> query = shapeOf(op.getQuery()), shape = shapeOf(bounds);
-  if (shape[0] != 1 && failed(verifySize(op, ("the first dimension of " + name).str(), shape[0], query[0])))
-    return failure();
-  return verifySize(op, ("the second dimension of " + name).str(), shape[1], query[2]);
-}
-
 LogicalResult SelectBlocksOp::verify() {
   ArrayRef<int64_t> query = shapeOf(getQuery()), pooled = shapeOf(getPooled()), result = shapeOf(getResult());
-  if (failed(verifyBlockSize(*this, getSize()))) // select_blocks C1
+  if (failed(verifyBlockSize(*this, getSize())) || failed(verifyScale(*this, getScale()))) // select_blocks C1
     return failure();
-  if (!getScale().isFinite())
-    return emitOpError() << "expected scale to be finite, but got " << getScale().convertToFloat();
-  if (failed(verifySize(*this, "the batch of pooled", pooled[0], query[0]))) // select_blocks C2
+  if (failed(verifySize(*this, "the batch of pooled", pooled[0], query[0])) || // select_blocks C2
+      failed(verifyHeads(*this, "pooled", query[1], pooled[1])))
     return failure();
-  bool areKnown = !ShapedType::isDynamic(query[1]) && !ShapedType::isDynamic(pooled[1]);
-  if (areKnown && (pooled[1] == 0 || query[1] % pooled[1] != 0))
-    return emitOpError() << "expected the heads of query to be a multiple of the " << pooled[1]
-                         << " heads of pooled, but got " << query[1];
   if (failed(verifyKnown(*this, "the last dimension of query", query[3])) || // select_blocks C3
-      failed(verifySize(*this, "the last dimension of pooled", pooled[3], PoolKeysOp::getWidth(query[3], getSize()))))
+      failed(verifySize(*this, "the last dimension of pooled", pooled[3],
+                        PoolKeysOp::getWidth(query[3], getSize(), getBounds()))))
     return failure();
-  if (failed(verifyInterval(*this, "begin", getBegin())) ||
-      failed(verifyInterval(*this, "end", getEnd()))) // select_blocks C4
+  if (failed(verifyInterval(*this, "begin", getBegin(), query[0], query[2])) ||
+      failed(verifyInterval(*this, "end", getEnd(), query[0], query[2]))) // select_blocks C4
     return failure();
   if (failed(verifyKnown(*this, "the last dimension of the result", result[3]))) // select_blocks C5
     return failure();
@@ -87,5 +102,55 @@ LogicalResult SelectBlocksOp::reifyResultShapes(OpBuilder &builder, ReifiedRanke
       sizes.push_back(tensor::getMixedSize(builder, getLoc(), from[dim].first, from[dim].second));
     else
       sizes.push_back(builder.getIndexAttr(size));
+  return success();
+}
+
+//===- select_antidiagonals ---------------------------------------------------------------------------------------===//
+
+static int64_t divideUp(int64_t size, int64_t by) {
+  return ShapedType::isDynamic(size) ? size : llvm::divideCeilSigned(size, by);
+}
+
+LogicalResult SelectAntidiagonalsOp::verify() {
+  ArrayRef<int64_t> query = shapeOf(getQuery()), keys = shapeOf(getKeys());
+  int64_t step = getStride();
+  auto isMultiple = [&](int64_t count) { return count > 0 && count % step == 0; };
+  if (step <= 0 || !isMultiple(getSize()) || !isMultiple(getQueries())) // select_antidiagonals C1
+    return emitOpError() << "expected size and queries to be positive multiples of a positive stride, but got "
+                         << getSize() << ", " << getQueries() << " and " << step;
+  if (failed(verifyScale(*this, getScale())))
+    return failure();
+  if (float share = getShare().convertToFloat(); !(share > 0 && share <= 1))
+    return emitOpError() << "expected share to be above 0 and at most 1, but got " << share;
+  if (failed(verifySize(*this, "the batch of keys", keys[0], query[0])) || // select_antidiagonals C2
+      failed(verifySize(*this, "the last dimension of keys", keys[3], query[3])) ||
+      failed(verifyHeads(*this, "the keys", query[1], keys[1])))
+    return failure();
+  int64_t lists = divideUp(query[2], getQueries());
+  if (failed(verifyInterval(*this, "begin", getBegin(), query[0], lists)) || // select_antidiagonals C3
+      failed(verifyInterval(*this, "end", getEnd(), query[0], lists)) ||
+      failed(verifyShape(*this, "the result", shapeOf(getResult()), // select_antidiagonals C4
+                         {query[0], keys[1], lists, divideUp(keys[2], getSize())})))
+    return failure();
+  return verifyCount(*this, "key_begin", getKeyBegin(), query[0]); // select_antidiagonals C5
+}
+
+LogicalResult SelectAntidiagonalsOp::reifyResultShapes(OpBuilder &builder, ReifiedRankedShapedTypeDims &shapes) {
+  auto &sizes = shapes.emplace_back();
+  std::tuple<Value, int64_t, int64_t> from[] = {
+      {getQuery(), 0, 1}, {getKeys(), 1, 1}, {getQuery(), 2, getQueries()}, {getKeys(), 2, getSize()}};
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  for (auto [dim, known] : llvm::enumerate(shapeOf(getResult()))) {
+    auto [value, number, by] = from[dim];
+    OpFoldResult size = tensor::getMixedSize(b, getLoc(), value, number);
+    if (!ShapedType::isDynamic(known))
+      sizes.push_back(b.getIndexAttr(known));
+    else if (by == 1)
+      sizes.push_back(size);
+    else
+      sizes.push_back(arith::CeilDivSIOp::create(b, getValueOrCreateConstantIndexOp(b, getLoc(), size),
+                                                 arith::ConstantIndexOp::create(b, by))
+                          .getResult());
+  }
   return success();
 }

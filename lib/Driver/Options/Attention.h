@@ -14,18 +14,22 @@
 namespace hone {
 
 struct AttentionOptions {
-  std::string pattern; // sinks-window, top-blocks, skip-softmax, or empty: that of the model
+  std::string pattern; // sinks-window, top-blocks, quest, xattention, skip-softmax, or empty: that of the model
   int64_t blocks = 16;
   SparsifyAttentionOptions pass;
-  std::optional<double> skip; // SkipSoftmaxOptions::factor
+  std::optional<double> share, skip; // SkipSoftmaxOptions::factor
 
   bool isAsked() const { return !pattern.empty(); }
   bool isListed() const { return isAsked() && !isFiltered(); }
   bool isFiltered() const { return pattern == "skip-softmax"; }
-  bool isOfBlocks() const { return pattern == "top-blocks"; }
+  bool isQuest() const { return pattern == "quest"; }
+  bool isOfShare() const { return pattern == "xattention"; }
+  bool isOfBlocks() const { return pattern == "top-blocks" || isQuest(); }
   SparsifyAttentionOptions getPassOptions() const {
     SparsifyAttentionOptions options = pass;
     options.blocks = isOfBlocks() ? blocks : 0;
+    options.bounds = isQuest();
+    options.share = isOfShare() ? share.value_or(0.9) : 0;
     return options;
   }
   SkipSoftmaxOptions getFilterOptions() const {
@@ -38,16 +42,20 @@ struct AttentionOptions {
     auto isSparse = [this] { return isListed(); };
     set.add("attention", pattern, "PATTERN",
             "Let causal attention read a part of the keys: sinks-window, the first of the text and those shortly "
-            "before each token; top-blocks, those and the blocks between them that matter most to the token; "
-            "skip-softmax, "
-            "what is not far below the running maximum of the softmax")
-        .oneOf({"sinks-window", "top-blocks", "skip-softmax"})
-        .needs("--target=cpu", [this, &target] { return !isFiltered() || !target.isCuda(); })
+            "before each token; top-blocks, those and the blocks between them that matter most to the token; quest, "
+            "likewise by bounds of their keys; xattention, in prompts those that hold most of the attention by sums "
+            "over "
+            "antidiagonals; skip-softmax, what is not far below the running maximum of the softmax")
+        .oneOf({"sinks-window", "top-blocks", "quest", "xattention", "skip-softmax"})
+        .needs("--target=cpu",
+               [this, &target] { return !(isFiltered() || isQuest() || isOfShare()) || !target.isCuda(); })
         .check([this, &target]() -> std::string {
-          return isOfBlocks() && target.ranks > 1 ? "expected --tensor-parallel=1 with --attention=top-blocks" : "";
+          return (isOfBlocks() || isOfShare()) && target.ranks > 1
+                     ? "expected --tensor-parallel=1 with --attention=" + pattern
+                     : "";
         });
     set.add("attention-sinks", pass.sinks, "N", "With --attention, how many keys are the first (default: 64)")
-        .needs("--attention=sinks-window or --attention=top-blocks", isSparse)
+        .needs("--attention=sinks-window, top-blocks, quest or xattention", isSparse)
         .check([this] {
           return pass.sinks < 0 || pass.sinks > kMostListedKeys
                      ? "expected --attention-sinks to be a whole number from 0 to " + std::to_string(kMostListedKeys) +
@@ -56,18 +64,24 @@ struct AttentionOptions {
         });
     set.add("attention-window", pass.window, "N",
             "With --attention, how many keys up to its own a token sees (default: 1024)")
-        .needs("--attention=sinks-window or --attention=top-blocks", isSparse)
+        .needs("--attention=sinks-window, top-blocks, quest or xattention", isSparse)
         .upTo(kMostListedKeys)
         .check([this] {
           return isOfBlocks() && pass.window < 2 * pass.block
                      ? "expected --attention-window to be at least " + std::to_string(2 * pass.block) +
-                           " with --attention=top-blocks, but got " + std::to_string(pass.window)
+                           " with --attention=" + pattern + ", but got " + std::to_string(pass.window)
                      : "";
         });
     set.add("attention-blocks", blocks, "N",
-            "With --attention=top-blocks, how many blocks of 64 keys between them a token sees (default: 16)")
-        .needs("--attention=top-blocks", [this] { return isOfBlocks(); })
+            "With --attention=top-blocks or quest, how many blocks of 64 keys between them a token sees (default: 16)")
+        .needs("--attention=top-blocks or --attention=quest", [this] { return isOfBlocks(); })
         .upTo(kMostListedKeys / pass.block);
+    set.add("attention-share", share, "SHARE",
+            "With --attention=xattention, which share of their attention the tokens of a prompt see (default: 0.9)")
+        .needs("--attention=xattention", [this] { return isOfShare(); })
+        .check([this] {
+          return *share > 0 && *share <= 1 ? "" : "expected --attention-share to be above 0 and at most 1";
+        });
     set.add("attention-skip", skip, "FACTOR",
             "With --attention=skip-softmax, how much attention probability a token may leave out, over what it keeps "
             "(default: 1)")

@@ -8,6 +8,7 @@
 //===------------------------------------------------------------------------------------------------------------===//
 
 #include "Decompositions.h"
+#include "SelectionParts.h"
 
 #include "hone/Transforms/DecomposedParts.h"
 
@@ -19,39 +20,6 @@
 using namespace mlir;
 using namespace hone;
 
-namespace {
-
-/// Arithmetic on indices, in the step of a computation.
-struct IndexBuilder {
-  LocBuilder &b;
-
-  Value constant(int64_t value) { return arith::ConstantIndexOp::create(b, value); }
-  Value loop(int64_t number) { return linalg::IndexOp::create(b, number); }
-  Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
-  Value sub(Value x, Value y) { return arith::SubIOp::create(b, x, y); }
-  Value times(Value x, int64_t by) { return arith::MulIOp::create(b, x, constant(by)); }
-  Value divide(Value x, int64_t by) { return arith::DivUIOp::create(b, x, constant(by)); }
-  Value modulo(Value x, int64_t by) { return arith::RemUIOp::create(b, x, constant(by)); }
-  Value larger(Value x, Value y) { return arith::MaxSIOp::create(b, x, y); }
-  Value smaller(Value x, Value y) { return arith::MinSIOp::create(b, x, y); }
-  Value isLess(Value x, Value y) { return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y); }
-  Value both(Value x, Value y) { return arith::AndIOp::create(b, x, y); }
-  Value of(Value integer) { return arith::IndexCastOp::create(b, b.getIndexType(), integer); }
-};
-
-Value choose(LocBuilder &b, Value condition, Value x, Value y) { return arith::SelectOp::create(b, condition, x, y); }
-
-Value compare(LocBuilder &b, arith::CmpFPredicate predicate, Value x, Value y) {
-  return arith::CmpFOp::create(b, predicate, x, y);
-}
-
-/// What gives a loop its size, and is not read.
-Operand ofSize(LocBuilder &b, OpFoldResult size, int64_t loop) {
-  return {tensor::EmptyOp::create(b, ArrayRef<OpFoldResult>{size}, b.getF32Type()), {loop}};
-}
-
-} // namespace
-
 //===- pool_keys --------------------------------------------------------------------------------------------------===//
 
 namespace {
@@ -60,6 +28,7 @@ namespace {
 struct PooledElement {
   Value begin, end; // its keys, none where the row has no such element
   Value element;    // of the key
+  Value isUpper;    // of bounds: it is the largest, and not the smallest
 };
 
 } // namespace
@@ -73,8 +42,14 @@ static PooledElement findElement(LocBuilder &b, PoolKeysOp op, Value firstRow, V
   if (keyBegin)
     begin = index.smaller(index.larger(begin, index.of(keyBegin)), end);
   Value element = index.add(index.times(index.modulo(row, size), width), index.loop(3));
-  Value exists = index.isLess(element, index.constant(op.getKeys().getType().getDimSize(3)));
-  return {choose(b, exists, begin, end), end, choose(b, exists, element, zero)};
+  int64_t keySize = op.getKeys().getType().getDimSize(3);
+  Value exists = index.isLess(element, index.constant(op.getBounds() ? 2 * keySize : keySize));
+  Value isUpper;
+  if (op.getBounds()) {
+    isUpper = index.isLess(element, index.constant(keySize));
+    element = choose(b, isUpper, element, index.sub(element, index.constant(keySize)));
+  }
+  return {choose(b, exists, begin, end), end, choose(b, exists, element, zero), isUpper};
 }
 
 static Value decomposePoolKeys(LocBuilder &builder, PoolKeysOp op) {
@@ -89,19 +64,27 @@ static Value decomposePoolKeys(LocBuilder &builder, PoolKeysOp op) {
   };
   SmallVector<Operand> operands{ofSize(builder, builder.getIndexAttr(op.getSize()), 4)};
   operands.append(perSequence);
-  Value sum = buildReduce(builder, Reduction::Sum, sizes, operands, [&](LocBuilder &b, ValueRange args) -> Value {
+  // The smallest is the largest with the other sign.
+  auto turn = [&](LocBuilder &b, const PooledElement &pooled, Value x) -> Value {
+    return op.getBounds() ? choose(b, pooled.isUpper, x, arith::NegFOp::create(b, x)) : x;
+  };
+  float none = op.getBounds() ? -std::numeric_limits<float>::infinity() : 0.0f;
+  Reduction reduction = op.getBounds() ? Reduction::Max : Reduction::Sum;
+  Value whole = buildReduce(builder, reduction, sizes, operands, [&](LocBuilder &b, ValueRange args) -> Value {
     IndexBuilder index{b};
     PooledElement pooled = find(b, args);
     Value key = index.add(pooled.begin, index.loop(4)), isPooled = index.isLess(key, pooled.end);
     Value read = choose(b, isPooled, key, index.constant(0));
     Value x = extractF32(b, op.getKeys(), {index.loop(0), index.loop(1), read, pooled.element});
-    return choose(b, isPooled, x, constantF32(b, 0));
+    return choose(b, isPooled, turn(b, pooled, x), constantF32(b, none));
   });
-  operands = {{sum, loopRange(0, 4)}};
+  operands = {{whole, loopRange(0, 4)}};
   operands.append(perSequence);
   return buildMap(builder, sizes, builder.getF32Type(), operands, [&](LocBuilder &b, ValueRange args) -> Value {
     IndexBuilder index{b};
     PooledElement pooled = find(b, args);
+    if (op.getBounds())
+      return choose(b, index.isLess(pooled.begin, pooled.end), turn(b, pooled, args[0]), constantF32(b, 0));
     Value keys = index.larger(index.sub(pooled.end, pooled.begin), index.constant(1));
     return arith::DivFOp::create(b, args[0], asF32(b, keys));
   });
@@ -120,7 +103,8 @@ public:
   Value build() { return buildLists(buildImportance(buildScores())); }
 
 private:
-  Value buildPooledKeys();
+  Value buildPooledKeys(int64_t begin);
+  Value buildProducts(Value query);
   Value buildScores();
   Value buildImportance(Value scores);
   Value buildLists(Value importance);
@@ -135,8 +119,8 @@ private:
 
 } // namespace
 
-/// The pooled keys `[B, Hk, blocks, D]` of blocks that are whole.
-Value SelectionBuilder::buildPooledKeys() {
+/// The elements `[B, Hk, blocks, D]` from `begin` on of the vectors of blocks that are whole.
+Value SelectionBuilder::buildPooledKeys(int64_t begin) {
   IndexBuilder index{builder};
   int64_t size = op.getSize(), width = op.getPooled().getType().getDimSize(3);
   Sizes pooled = tensor::getMixedSizes(builder, builder.getLoc(), op.getPooled());
@@ -145,8 +129,9 @@ Value SelectionBuilder::buildPooledKeys() {
   pooled[3] = getSize(builder, op.getQuery(), 3);
   return buildMap(builder, pooled, builder.getF32Type(), {}, [&](LocBuilder &b, ValueRange) {
     IndexBuilder at{b};
-    Value first = at.times(at.add(at.loop(2), at.constant(1)), size), row = at.add(first, at.divide(at.loop(3), width));
-    return extractF32(b, op.getPooled(), {at.loop(0), at.loop(1), row, at.modulo(at.loop(3), width)});
+    Value first = at.times(at.add(at.loop(2), at.constant(1)), size), element = at.add(at.loop(3), at.constant(begin));
+    Value row = at.add(first, at.divide(element, width));
+    return extractF32(b, op.getPooled(), {at.loop(0), at.loop(1), row, at.modulo(element, width)});
   });
 }
 
@@ -165,14 +150,28 @@ Value SelectionBuilder::isCandidate(LocBuilder &b, ValueRange interval, int64_t 
   return index.both(isEarlier, index.isLess(block, index.of(interval[1])));
 }
 
-Value SelectionBuilder::buildScores() {
-  Value pooled = buildPooledKeys();
-  Value query = expandHeads(builder, op.getQuery(), 1, getSize(builder, op.getPooled(), 1)); // [B, Hk, G, Sq, D]
+/// Sums over the elements of the query `[B, Hk, G, Sq, D]`, without the scale.
+Value SelectionBuilder::buildProducts(Value query) {
+  Value pooled = buildPooledKeys(0);
   sizes = tensor::getMixedSizes(builder, builder.getLoc(), pooled);
   sizes.insert(sizes.begin() + Query, getSize(builder, query, 3));
   sizes[Group] = getSize(builder, query, 2);
-  Value products = buildContraction(builder, sizes, {query, {Batch, Head, Group, Query, Inner}},
-                                    {pooled, {Batch, Head, Block, Inner}});
+  SmallVector<int64_t> ofQuery{Batch, Head, Group, Query, Inner}, ofBlock{Batch, Head, Block, Inner};
+  if (!op.getBounds())
+    return buildContraction(builder, sizes, {query, ofQuery}, {pooled, ofBlock});
+  Value lower = buildPooledKeys(op.getQuery().getType().getDimSize(3));
+  bool isNegative = op.getScale().isNegative(); // what is largest is smallest then
+  SmallVector<Operand> operands{{query, ofQuery}, {pooled, ofBlock}, {lower, ofBlock}};
+  return buildReduce(builder, Reduction::Sum, sizes, operands, [&](LocBuilder &b, ValueRange args) -> Value {
+    Value x = arith::MulFOp::create(b, args[0], args[1]), y = arith::MulFOp::create(b, args[0], args[2]);
+    auto predicate = isNegative ? arith::CmpFPredicate::OLT : arith::CmpFPredicate::OGT;
+    return choose(b, compare(b, predicate, x, y), x, y);
+  });
+}
+
+Value SelectionBuilder::buildScores() {
+  Value query = expandHeads(builder, op.getQuery(), 1, getSize(builder, op.getPooled(), 1)); // [B, Hk, G, Sq, D]
+  Value products = buildProducts(query);
   SmallVector<Operand> operands{{products, loopRange(0, 5)}};
   addInterval(operands);
   return buildMap(builder, sizes, builder.getF32Type(), operands, [&](LocBuilder &b, ValueRange args) {
@@ -228,14 +227,7 @@ Value SelectionBuilder::buildLists(Value importance) {
     isThere = index.both(isThere, isCandidate(b, args.drop_front(), 4));
     return choose(b, isThere, asF32(b, index.loop(4)), none);
   });
-  Value init = tensor::EmptyOp::create(builder, lists, builder.getI64Type());
-  SmallVector<AffineMap> maps(2, builder.getMultiDimIdentityMap(4));
-  SmallVector<utils::IteratorType> loops(4, utils::IteratorType::parallel);
-  auto toInteger = [&](OpBuilder &nested, Location loc, ValueRange args) {
-    Value block = arith::MaximumFOp::create(nested, loc, args[0], none);
-    linalg::YieldOp::create(nested, loc, arith::FPToSIOp::create(nested, loc, nested.getI64Type(), block).getResult());
-  };
-  return linalg::GenericOp::create(builder, init.getType(), blocks, init, maps, loops, toInteger).getResult(0);
+  return toBlocks(builder, blocks, lists);
 }
 
 static Value decomposeSelectBlocks(LocBuilder &builder, SelectBlocksOp op) {
@@ -245,4 +237,5 @@ static Value decomposeSelectBlocks(LocBuilder &builder, SelectBlocksOp op) {
 void hone::addSelectionDecompositions(RewritePatternSet &patterns) {
   addDecomposition<PoolKeysOp>(patterns, decomposePoolKeys);
   addDecomposition<SelectBlocksOp>(patterns, decomposeSelectBlocks);
+  addDecomposition<SelectAntidiagonalsOp>(patterns, decomposeSelectAntidiagonals);
 }

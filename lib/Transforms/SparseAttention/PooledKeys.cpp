@@ -38,8 +38,8 @@ uint64_t PooledKeys::addSlot(KvAppendOp append) {
   SmallVector<Attribute> all(state.getSlots().getValue());
   SlotAttr keys = state.getSlotAttr(append.getSlot());
   SmallVector<int64_t> shape(keys.getType().getShape());
-  shape.back() = PoolKeysOp::getWidth(shape.back(), size);
-  std::string name = (keys.getName() + ".pooled").str();
+  shape.back() = PoolKeysOp::getWidth(shape.back(), size, hasBounds);
+  std::string name = (keys.getName() + (hasBounds ? ".bounds" : ".pooled")).str();
   auto isTaken = [&](Attribute slot) { return cast<SlotAttr>(slot).getName() == name; };
   while (llvm::any_of(all, isTaken))
     name += "_";
@@ -53,9 +53,9 @@ uint64_t PooledKeys::addSlot(KvAppendOp append) {
 Value PooledKeys::build(ImplicitLocOpBuilder &b, AttentionOp op, Value fresh) {
   SmallVector<int64_t> shape(op.getKey().getType().getShape());
   shape[2] = ShapedType::kDynamic;
-  shape[3] = PoolKeysOp::getWidth(shape[3], size);
-  return PoolKeysOp::create(b, RankedTensorType::get(shape, b.getF32Type()), op.getKey(), fresh, op.getKeyBegin(),
-                            size);
+  shape[3] = PoolKeysOp::getWidth(shape[3], size, hasBounds);
+  return PoolKeysOp::create(b, RankedTensorType::get(shape, b.getF32Type()), op.getKey(), fresh, op.getKeyBegin(), size,
+                            hasBounds);
 }
 
 Value PooledKeys::get(AttentionOp op) {

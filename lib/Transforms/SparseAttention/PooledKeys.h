@@ -14,8 +14,8 @@ namespace hone {
 
 class PooledKeys {
 public:
-  /// Of blocks of `size` keys.
-  PooledKeys(mlir::ModuleOp module, int64_t size) : module(module), size(size) {}
+  /// Of blocks of `size` keys: their means, or bounds of their elements.
+  PooledKeys(mlir::ModuleOp module, int64_t size, bool hasBounds) : module(module), size(size), hasBounds(hasBounds) {}
 
   /// Why the keys of `op` cannot be pooled, or an empty string.
   llvm::StringRef getBlocker(AttentionOp op);
@@ -28,6 +28,7 @@ private:
 
   mlir::ModuleOp module;
   int64_t size;
+  bool hasBounds;
   llvm::DenseMap<mlir::Operation *, mlir::Value> rows; // by the append of keys
 };
 

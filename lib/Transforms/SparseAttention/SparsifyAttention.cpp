@@ -34,53 +34,83 @@ struct IndexBuilder {
   Value constant(int64_t value) { return arith::ConstantIndexOp::create(b, value); }
   Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
   Value sub(Value x, Value y) { return arith::SubIOp::create(b, x, y); }
+  Value times(Value x, int64_t by) { return by == 1 ? x : arith::MulIOp::create(b, x, constant(by)).getResult(); }
   Value divide(Value x, int64_t by) { return arith::FloorDivSIOp::create(b, x, constant(by)); }
   Value divideUp(Value x, int64_t by) { return arith::CeilDivSIOp::create(b, x, constant(by)); }
+  Value smaller(Value x, Value y) { return arith::MinSIOp::create(b, x, y); }
   Value larger(Value x, Value y) { return arith::MaxSIOp::create(b, x, y); }
   Value isLess(Value x, Value y) { return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y); }
   Value choose(Value condition, Value x, Value y) { return arith::SelectOp::create(b, condition, x, y); }
   Value of(Value integer) { return arith::IndexCastOp::create(b, b.getIndexType(), integer); }
 };
 
-/// The lists `[B or 1, Hk or 1, Sq, T]` of an attention: the blocks with the first keys of a sequence, those with the last before each query,
-/// and of the others some that are selected. So a query's list follows from its own position and the keys before it, whatever else is in
-/// the call.
+/// Neighbours whose sums over antidiagonals are scored: the larger of the two that XAttention was measured with (Xu et al., 2025).
+constexpr int64_t kAntidiagonalStride = 16;
+
+/// The lists `[B or 1, Hk or 1, lists, T]` of an attention, one for each query or for some next to each other: the blocks with the first keys
+/// of a sequence, those with the last before the queries, and of the others some that are selected. So the list of a single query follows
+/// from its own position and the keys before it, whatever else is in the call.
 class BlockLists {
 public:
   BlockLists(AttentionOp op, const SparsifyAttentionOptions &options)
       : b(op.getLoc(), op), op(op), sinks(options.sinks), window(options.window), size(options.block),
-        blocks(options.blocks),
+        blocks(options.blocks), hasBounds(options.bounds), share(options.share),
+        perList(share > 0 ? llvm::alignTo(size, kAntidiagonalStride) : 1),
         // The first key may be in the middle of a block, and the first of the window always.
         sinkBlocks(llvm::divideCeil(sinks, size) + (op.getKeyBegin() && sinks > 0 ? 1 : 0)),
-        windowBlocks(llvm::divideCeil(window, size) + 1),
+        windowBlocks(llvm::divideCeil(window + perList - 1, size) + 1),
         sequences(op.getKeyBegin() || op.getLags() ? tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 0)
                                                    : OpFoldResult(b.getIndexAttr(1))),
-        queries(tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 2)) {
-    Value keys = tensor::DimOp::create(b, op.getKey(), 2);
-    first = arith::SubIOp::create(b, keys, getValueOrCreateConstantIndexOp(b, op.getLoc(), queries));
+        lists(tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 2)) {
+    Value queries = getValueOrCreateConstantIndexOp(b, op.getLoc(), lists);
+    keys = tensor::DimOp::create(b, op.getKey(), 2);
+    first = arith::SubIOp::create(b, keys, queries);
+    if (perList > 1)
+      lists = arith::CeilDivSIOp::create(b, queries, arith::ConstantIndexOp::create(b, perList)).getResult();
   }
+
+  /// Queries that share a list.
+  int64_t getQueries() const { return perList; }
 
   /// Of sinks and window.
   Value build() {
-    return buildLists({sequences, b.getIndexAttr(1), queries, b.getIndexAttr(sinkBlocks + windowBlocks)}, Value());
+    return buildLists({sequences, b.getIndexAttr(1), lists, b.getIndexAttr(sinkBlocks + windowBlocks)}, Value());
   }
 
   /// With `blocks` more, by the rows of pooled keys.
   Value build(Value pooled) {
     Value begin = buildBound([](const Query &query) { return query.begin; });
     Value end = buildBound([](const Query &query) { return query.end; });
-    SmallVector<OpFoldResult> sizes = {tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 0),
-                                       tensor::getMixedSize(b, op.getLoc(), op.getKey(), 1), queries,
-                                       b.getIndexAttr(blocks)};
+    SmallVector<OpFoldResult> sizes = getSizes(b.getIndexAttr(blocks));
     auto type = RankedTensorType::get(decomposeMixedValues(sizes).first, b.getI64Type());
-    Value selected = SelectBlocksOp::create(b, type, op.getQuery(), pooled, begin, end, size, op.getScale());
+    Value selected = SelectBlocksOp::create(b, type, op.getQuery(), pooled, begin, end, size, op.getScale(), hasBounds);
     sizes.back() = b.getIndexAttr(sinkBlocks + windowBlocks + blocks);
     return buildLists(sizes, selected);
   }
 
+  /// With those that are needed for a share of the attention, by sums over antidiagonals.
+  Value buildShares() {
+    Value begin = buildBound([](const Query &query) { return query.begin; });
+    Value end = buildBound([](const Query &query) { return query.end; });
+    IndexBuilder index{b};
+    Value places = index.divideUp(keys, size);
+    SmallVector<OpFoldResult> sizes = getSizes(OpFoldResult(places));
+    auto type = RankedTensorType::get(decomposeMixedValues(sizes).first, b.getI64Type());
+    Value selected =
+        SelectAntidiagonalsOp::create(b, type, op.getQuery(), op.getKey(), begin, end, op.getKeyBegin(), size, perList,
+                                      kAntidiagonalStride, op.getScale(), APFloat(static_cast<float>(share)));
+    sizes.back() = index.add(places, index.constant(sinkBlocks + windowBlocks));
+    return buildLists(sizes, selected);
+  }
+
 private:
-  /// The blocks of the query whose own key is `own`, in the step of a computation: sinks are those from `sinkBegin` to `sinkEnd`, the window
-  /// those from `end` on, and others may be selected from `begin` to `end`.
+  SmallVector<OpFoldResult> getSizes(OpFoldResult places) {
+    return {tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 0),
+            tensor::getMixedSize(b, op.getLoc(), op.getKey(), 1), lists, places};
+  }
+
+  /// The blocks of the queries of a list, the own key of whose last is `own`, in the step of a computation: sinks are those from `sinkBegin`
+  /// to `sinkEnd`, the window those from `end` on, and others may be selected from `begin` to `end`.
   struct Query {
     Value own, sinkBegin, sinkEnd, begin, end;
   };
@@ -92,11 +122,14 @@ private:
 
   Query buildQuery(IndexBuilder &index, const Sequence &sequence, Value number) {
     Query query;
-    query.own = index.add(index.sub(first, sequence.lag), number);
+    Value firstOwn = index.add(index.sub(first, sequence.lag), index.times(number, perList));
+    query.own = firstOwn;
+    if (perList > 1)
+      query.own = index.smaller(index.add(firstOwn, index.constant(perList - 1)), index.sub(keys, index.constant(1)));
     query.sinkBegin = index.divide(sequence.keyBegin, size);
     query.sinkEnd =
         sinks == 0 ? index.constant(0) : index.divideUp(index.add(sequence.keyBegin, index.constant(sinks)), size);
-    Value firstKey = index.larger(index.sub(query.own, index.constant(window - 1)), index.constant(0));
+    Value firstKey = index.larger(index.sub(firstOwn, index.constant(window - 1)), index.constant(0));
     query.begin = index.larger(query.sinkBegin, query.sinkEnd);
     query.end = index.larger(index.divide(firstKey, size), query.sinkEnd);
     return query;
@@ -128,10 +161,9 @@ private:
   }
 
   Value buildBound(llvm::function_ref<Value(const Query &)> get) {
-    return buildIntegers({sequences, queries},
-                         [&](IndexBuilder &index, ArrayRef<Value> loops, const Sequence &sequence) {
-                           return get(buildQuery(index, sequence, loops[1]));
-                         });
+    return buildIntegers({sequences, lists}, [&](IndexBuilder &index, ArrayRef<Value> loops, const Sequence &sequence) {
+      return get(buildQuery(index, sequence, loops[1]));
+    });
   }
 
   /// Lists whose last places are those of `selected`, unless it is null.
@@ -160,9 +192,12 @@ private:
 
   ImplicitLocOpBuilder b;
   AttentionOp op;
-  int64_t sinks, window, size, blocks, sinkBlocks, windowBlocks;
-  OpFoldResult sequences, queries;
-  Value first; // own key of query 0 of a sequence without a lag
+  int64_t sinks, window, size, blocks;
+  bool hasBounds;
+  double share;
+  int64_t perList, sinkBlocks, windowBlocks;
+  OpFoldResult sequences, lists;
+  Value keys, first; // how many there are, own key of query 0 of a sequence without a lag
 };
 
 /// Why attention stays as it is, or an empty string.
@@ -191,32 +226,54 @@ struct SparsifyAttention : impl::SparsifyAttentionBase<SparsifyAttention> {
     if (blocks > 0 && window < 2 * block) // the pooled key of a block is whole where the one after it is
       return emitError(UnknownLoc::get(context))
              << "expected window to be at least " << 2 * block << ", two blocks, but got " << window.getValue();
+    if (!(share >= 0 && share <= 1) || (share > 0 && blocks > 0))
+      return emitError(UnknownLoc::get(context))
+             << "expected share to be 0 to 1, and 0 with blocks, but got "
+             << llvm::formatv("{0}", share.getValue()).str() << " and " << blocks.getValue();
+    if (share > 0 && block % kAntidiagonalStride != 0)
+      return emitError(UnknownLoc::get(context)) << "expected block to be a multiple of " << kAntidiagonalStride
+                                                 << " with share, but got " << block.getValue();
     return success();
   }
 
   void runOnOperation() override {
-    PooledKeys pooled(getOperation(), block);
+    PooledKeys pooled(getOperation(), block, bounds);
     getOperation().walk([&](AttentionOp op) {
       StringRef blocker = getBlocker(op, window);
+      if (blocker.empty() && (blocks > 0 || share > 0) && isa<SlidingAttr>(op.getPattern()))
+        blocker = "it has a window of its own";
       if (blocker.empty() && blocks > 0)
-        blocker = isa<SlidingAttr>(op.getPattern()) ? "it has a window of its own" : pooled.getBlocker(op);
+        blocker = pooled.getBlocker(op);
+      if (blocker.empty() && share > 0 && op.getLags())
+        blocker = "its sequences have lengths of their own";
       if (!blocker.empty()) {
         remark::missed(op.getLoc(), remark::RemarkOpts::name(kRemark).category(kPass))
             << ("attention stays dense: " + blocker).str();
         return;
       }
-      BlockLists lists(op, {sinks, window, block, blocks});
-      setLists(op, blocks > 0 ? lists.build(pooled.get(op)) : lists.build());
+      BlockLists lists(op, {sinks, window, block, blocks, bounds, share});
+      setLists(op,
+               blocks > 0  ? lists.build(pooled.get(op))
+               : share > 0 ? lists.buildShares()
+                           : lists.build(),
+               lists.getQueries());
     });
   }
 
 private:
-  void setLists(AttentionOp op, Value lists) {
-    AttentionPatternInterface patterns[] = {op.getPattern(), BlocksAttr::get(&getContext(), block, /*queries=*/1)};
+  void setLists(AttentionOp op, Value lists, int64_t queries) {
+    AttentionPatternInterface patterns[] = {op.getPattern(), BlocksAttr::get(&getContext(), block, queries)};
     op.setPatternAttr(AllOfAttr::get(&getContext(), patterns));
     op.getPatternOperandsMutable().assign(lists);
     ++numAttentions;
-    std::string selected = blocks > 0 ? llvm::formatv(", and {0} blocks between them", blocks.getValue()).str() : "";
+    std::string selected = blocks > 0 ? llvm::formatv(", and {0} blocks between them by {1} of their keys",
+                                                      blocks.getValue(), bounds ? "bounds" : "the mean")
+                                            .str()
+                                      : "";
+    if (share > 0)
+      selected = llvm::formatv(", and in prompts the blocks between them that have {0:P0} of their attention",
+                               share.getValue())
+                     .str();
     remark::passed(op.getLoc(), remark::RemarkOpts::name(kRemark).category(kPass))
         << llvm::formatv("queries see the first {0} keys and the last {1}, in blocks of {2}", sinks.getValue(),
                          window.getValue(), block.getValue())

@@ -60,3 +60,28 @@ func.func @narrow(%k: tensor<?x2x?x128xf32>, %begin: tensor<?xi32>) -> tensor<?x
   %0 = hone.pool_keys %k of %fresh key_begin(%begin) size(64) : (tensor<?x2x?x128xf32>, index, tensor<?xi32>) -> tensor<?x2x?x2xf32>
   return %0 : tensor<?x2x?x2xf32>
 }
+
+// -----
+
+// CHECK-LABEL: @bounds
+// CPU: hrt.kernel "hone.select_blocks.bounds.f32" %{{.*}} ints [64] floats [1.250000e-01]
+// CUDA-NOT: hrt.kernel
+func.func @bounds(%q: tensor<?x4x?x64xf32>, %k: tensor<?x2x?x64xf32>, %begin: tensor<1x?xi64>, %end: tensor<1x?xi64>) -> tensor<?x2x?x3xi64> {
+  %two = arith.constant 2 : index
+  %fresh = tensor.dim %k, %two : tensor<?x2x?x64xf32>
+  %0 = hone.pool_keys %k of %fresh size(64) bounds : (tensor<?x2x?x64xf32>, index) -> tensor<?x2x?x2xf32>
+  %1 = hone.select_blocks %q, %0 from %begin to %end size(64) scale(0.125) bounds
+     : (tensor<?x4x?x64xf32>, tensor<?x2x?x2xf32>, tensor<1x?xi64>, tensor<1x?xi64>) -> tensor<?x2x?x3xi64>
+  return %1 : tensor<?x2x?x3xi64>
+}
+
+// -----
+
+// CHECK-LABEL: @antidiagonals
+// CPU: hrt.kernel "hone.select_antidiagonals.f32" %{{.*}} ints [64, 64, 16] floats [1.250000e-01, 5.000000e-01]
+// CUDA-NOT: hrt.kernel
+func.func @antidiagonals(%q: tensor<?x4x?x64xf32>, %k: tensor<?x2x?x64xf32>, %begin: tensor<1x?xi64>, %end: tensor<1x?xi64>) -> tensor<?x2x?x?xi64> {
+  %0 = hone.select_antidiagonals %q, %k from %begin to %end size(64) queries(64) stride(16) scale(0.125) share(0.5)
+     : (tensor<?x4x?x64xf32>, tensor<?x2x?x64xf32>, tensor<1x?xi64>, tensor<1x?xi64>) -> tensor<?x2x?x?xi64>
+  return %0 : tensor<?x2x?x?xi64>
+}

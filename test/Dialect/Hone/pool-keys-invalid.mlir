@@ -16,6 +16,14 @@ func.func @pool_keys_c2_width(%k: tensor<?x2x?x65xf32>, %fresh: index) {
 
 // -----
 
+func.func @pool_keys_c2_bounds(%k: tensor<?x2x?x64xf32>, %fresh: index) {
+  // expected-error @below {{expected the shape of the result to be [?x2x?x2], but got [?x2x?x1]}}
+  hone.pool_keys %k of %fresh size(64) bounds : (tensor<?x2x?x64xf32>, index) -> tensor<?x2x?x1xf32>
+  return
+}
+
+// -----
+
 func.func @pool_keys_c2_heads(%k: tensor<?x2x?x64xf32>, %fresh: index) {
   // expected-error @below {{expected the shape of the result to be [?x2x?x1], but got [?x3x?x1]}}
   hone.pool_keys %k of %fresh size(64) : (tensor<?x2x?x64xf32>, index) -> tensor<?x3x?x1xf32>

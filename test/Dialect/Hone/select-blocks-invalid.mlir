@@ -45,6 +45,15 @@ func.func @select_blocks_c3_width(%q: tensor<2x4x?x64xf32>, %pooled: tensor<2x2x
 
 // -----
 
+func.func @select_blocks_c3_bounds(%q: tensor<2x4x?x64xf32>, %pooled: tensor<2x2x?x1xf32>, %begin: tensor<1x?xi64>) {
+  // expected-error @below {{expected the last dimension of pooled to be 2, but got 1}}
+  hone.select_blocks %q, %pooled from %begin to %begin size(64) scale(0.125) bounds
+    : (tensor<2x4x?x64xf32>, tensor<2x2x?x1xf32>, tensor<1x?xi64>, tensor<1x?xi64>) -> tensor<2x2x?x3xi64>
+  return
+}
+
+// -----
+
 func.func @select_blocks_c3_query_size(%q: tensor<2x4x?x?xf32>, %pooled: tensor<2x2x?x1xf32>, %begin: tensor<1x?xi64>, %end: tensor<1x?xi64>) {
   // expected-error @below {{expected the last dimension of query to be known}}
   hone.select_blocks %q, %pooled from %begin to %end size(64) scale(0.125)

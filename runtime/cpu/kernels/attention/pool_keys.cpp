@@ -1,56 +1,48 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Pooled keys of blocks, from keys in any cache. The rows of a block are made one by one or at once, with the same sums.
+// Pooled keys of blocks, and bounds of their elements, from keys in any cache. The rows of a block are made one by one or at once, with the
+// same sums.
 
 #include "../entry.h"
 
 #include "../parallel_for.h"
-#include "kv_quantized_cache.h"
+#include "key_elements.h"
 
 namespace hone::cpu::HONE_ISA_NAMESPACE {
 namespace {
 
-/// The keys of one sequence and head as BlockedKeyLayout has them.
-template <typename Cache> struct FloatKeys {
-  const typename Cache::Element *data;
-  BlockedKeyLayout layout;
+/// Element d of the vector of a block, which has keys [begin, end).
+struct Mean {
+  static int64_t elements(int64_t keySize) { return keySize; }
 
-  FloatKeys(const hone_tensor &keys, int64_t offset)
-      : data(static_cast<const typename Cache::Element *>(keys.data) + offset),
-        layout(Cache::kBlockWord, keys.sizes[3]) {}
-
-  float at(int64_t position, int64_t d) const {
-    return Cache::load1(data + layout.ofPosition(position) + layout.ofElement(d));
+  template <typename Keys> static float of(const Keys &keys, int64_t, int64_t d, int64_t begin, int64_t end) {
+    float sum = 0;
+    for (int64_t key = begin; key < end; ++key)
+      sum += keys.at(key, d);
+    return sum / static_cast<float>(larger(end - begin, 1));
   }
 };
 
-/// And as QuantizedKeyLayout has them.
-template <typename Cache> struct IntegerKeys {
-  const uint8_t *data;
-  QuantizedKeyLayout layout;
+/// The largest of each element, then the smallest.
+struct Bounds {
+  static int64_t elements(int64_t keySize) { return 2 * keySize; }
 
-  IntegerKeys(const hone_tensor &keys, int64_t offset)
-      : data(static_cast<const uint8_t *>(keys.data) + offset), layout(Cache::kBits, keys.sizes[3]) {}
-
-  float at(int64_t position, int64_t d) const {
-    uint8_t byte = data[layout.ofPosition(position) + layout.ofElement(d)];
-    float step = number(layout.ofScale(position));
-    if constexpr (Cache::kIsSigned)
-      return step * static_cast<float>(static_cast<int8_t>(byte));
-    else
-      return number(layout.ofBase(position)) + step * static_cast<float>(byte >> layout.shiftOf(d) & 15);
+  template <typename Keys> static float of(const Keys &keys, int64_t keySize, int64_t d, int64_t begin, int64_t end) {
+    float sign = d < keySize ? 1.0f : -1.0f, most = -__builtin_inff();
+    for (int64_t key = begin; key < end; ++key) {
+      float element = sign * keys.at(key, d < keySize ? d : d - keySize);
+      most = element > most ? element : most;
+    }
+    return begin < end ? sign * most : 0;
   }
-
-private:
-  float number(int64_t offset) const { return Bf16Cache::load1(reinterpret_cast<const uint16_t *>(data + offset)); }
 };
 
-template <typename Keys> void run(const kernels::Call<kernels::PoolKeys, kernels::NoWeight> &call) {
+template <typename Keys, typename Pooling> void run(const kernels::Call<kernels::PoolKeys, kernels::NoWeight> &call) {
   const hone_tensor &keys = call.operands.keys, &keyBegin = call.operands.keyBegin, &pooled = call.operands.pooled;
   if (isAbsent(pooled))
     return;
-  int64_t heads = pooled.sizes[1], fresh = pooled.sizes[2], width = pooled.sizes[3];
+  int64_t heads = pooled.sizes[1], fresh = pooled.sizes[2], width = pooled.sizes[3], keySize = keys.sizes[3];
   int64_t size = call.ints.size, first = keys.sizes[2] - fresh, rows = countRows(pooled);
   parallelFor(rows, rows * width * size > 4096, [&](int64_t row) {
     int64_t sequence = row / (heads * fresh), head = row / fresh % heads, position = first + row % fresh;
@@ -61,10 +53,7 @@ template <typename Keys> void run(const kernels::Call<kernels::PoolKeys, kernels
     Keys from(keys, sequence * keys.strides[0] + head * keys.strides[1]);
     for (int64_t j = 0; j < width; ++j) {
       int64_t d = position % size * width + j;
-      float sum = 0;
-      for (int64_t key = begin; d < keys.sizes[3] && key < end; ++key)
-        sum += from.at(key, d);
-      to[j] = sum / static_cast<float>(larger(end - begin, 1));
+      to[j] = d < Pooling::elements(keySize) ? Pooling::of(from, keySize, d, begin, end) : 0;
     }
   });
 }

@@ -8,21 +8,37 @@
 #include "../parallel_for.h"
 #include "../scratch.h"
 #include "../transpose.h"
-#include "../vector_exp.h"
+#include "block_importance.h"
 
 namespace hone::cpu::HONE_ISA_NAMESPACE {
 namespace {
 
 using SelectCall = kernels::Call<kernels::SelectBlocks, kernels::NoWeight>;
 
+/// The score of a query with the vector of a block. `element` reads an element of that, or sixteen.
+struct Mean {
+  template <typename Part, typename Read> static void add(Part &sum, Part query, int64_t d, int64_t, Read element) {
+    sum += query * element(d);
+  }
+};
+
+/// The largest that it can be with a key whose elements lie between bounds: the upper ones lie before the lower ones.
+struct Bounds {
+  template <typename Part, typename Read>
+  static void add(Part &sum, Part query, int64_t d, int64_t length, Read element) {
+    Part high = query * element(d), low = query * element(length + d);
+    sum += high > low ? high : low;
+  }
+};
+
 /// The pooled keys of one sequence and KV head: rows of `width` elements, `size` rows a block.
-class PooledKeys {
+template <typename Score> class PooledKeys {
 public:
   PooledKeys(const hone_tensor &pooled, int64_t sequence, int64_t head, int64_t size)
       : data(floats(pooled) + sequence * pooled.strides[0] + head * pooled.strides[1]), rowStride(pooled.strides[2]),
         step(pooled.strides[3]), width(pooled.sizes[3]), size(size) {}
 
-  /// The products of `query` with the pooled keys of `count` blocks from `first` on; there is room for whole vectors.
+  /// The scores of `query` with the pooled keys of `count` blocks from `first` on; there is room for whole vectors.
   void multiply(const float *query, int64_t length, int64_t first, int64_t count, float *products) const {
     bool isDense = rowStride == width && (step == 1 || width == 1);
     if (isDense && length % kLanes == 0)
@@ -41,7 +57,7 @@ private:
     const float *key = keyOf(block);
     float sum = 0;
     for (int64_t d = 0; d < length; ++d)
-      sum += query[d] * key[d / width * rowStride + d % width * step];
+      Score::add(sum, query[d], d, length, [&](int64_t i) { return key[i / width * rowStride + i % width * step]; });
     return sum;
   }
 
@@ -54,7 +70,7 @@ private:
     for (int64_t d = 0; d < length; d += kLanes) {
       Vector part = load(query + d);
       for (int64_t i = 0; i < kLanes; ++i)
-        sums[i] += part * load(keys[i] + d);
+        Score::add(sums[i], part, d, length, [&](int64_t at) { return load(keys[i] + at); });
     }
     transpose(sums);
     Vector total = sums[0];
@@ -67,52 +83,7 @@ private:
   int64_t rowStride, step, width, size;
 };
 
-inline int64_t boundOf(const hone_tensor &bounds, int64_t sequence, int64_t query) {
-  int64_t row = bounds.sizes[0] == 1 ? 0 : sequence;
-  return static_cast<const int64_t *>(bounds.data)[row * bounds.strides[0] + query * bounds.strides[1]];
-}
-
-/// The greatest of `count` values and of what fills the last vector; minus infinity where there are none.
-inline float greatestOf(const float *values, int64_t count) {
-  Vector most = -__builtin_inff();
-  for (int64_t i = 0; i < count; i += kLanes)
-    most = __builtin_elementwise_max(most, load(values + i));
-  return __builtin_reduce_max(most);
-}
-
-/// Adds the softmax of `scores`, of which there are `count` and room for whole vectors, to `importance`.
-inline void addSoftmax(float *scores, int64_t count, float *importance) {
-  for (int64_t i = count; i % kLanes != 0; ++i)
-    scores[i] = -__builtin_inff();
-  float greatest = greatestOf(scores, count);
-  Vector sum = 0;
-  for (int64_t i = 0; i < count; i += kLanes) {
-    Vector e = boundedExp(load(scores + i) - greatest);
-    store(scores + i, e);
-    sum += e;
-  }
-  float total = sumLanes(sum);
-  for (int64_t i = 0; i < count; i += kLanes)
-    store(importance + i, load(importance + i) + load(scores + i) / total);
-}
-
-/// Writes the numbers of the greatest of `count` values from `first` on to a list, the first of equal ones before others. Values are not
-/// negative; those that are taken become -1, as what fills the last vector is.
-inline void listGreatest(float *values, int64_t count, int64_t first, int64_t *list, int64_t stride, int64_t places) {
-  for (int64_t place = 0; place < places; ++place) {
-    float greatest = greatestOf(values, count);
-    int64_t i = greatest < 0 ? count : 0;
-    while (i < count && __builtin_reduce_or(load(values + i) == greatest) == 0)
-      i += kLanes;
-    while (i < count && values[i] != greatest)
-      ++i;
-    list[place * stride] = i < count ? first + i : -1;
-    if (i < count)
-      values[i] = -1;
-  }
-}
-
-void selectOf(const SelectCall &call, int64_t sequence, int64_t head, int64_t query) {
+template <typename Score> void selectOf(const SelectCall &call, int64_t sequence, int64_t head, int64_t query) {
   const auto &o = call.operands;
   int64_t length = o.query.sizes[3], group = o.query.sizes[1] / o.pooled.sizes[1];
   int64_t begin = boundOf(o.begin, sequence, query);
@@ -121,7 +92,7 @@ void selectOf(const SelectCall &call, int64_t sequence, int64_t head, int64_t qu
   float *importance = scratch.data(), *scores = importance + room, *row = scores + room;
   for (int64_t i = 0; i < room; ++i)
     importance[i] = i < count ? 0.0f : -1.0f;
-  PooledKeys pooled(o.pooled, sequence, head, call.ints.size);
+  PooledKeys<Score> pooled(o.pooled, sequence, head, call.ints.size);
   for (int64_t h = head * group; count > 0 && h < (head + 1) * group; ++h) {
     const float *from =
         floats(o.query) + sequence * o.query.strides[0] + h * o.query.strides[1] + query * o.query.strides[2];
@@ -133,17 +104,21 @@ void selectOf(const SelectCall &call, int64_t sequence, int64_t head, int64_t qu
   const hone_tensor &blocks = o.blocks;
   int64_t *list = static_cast<int64_t *>(blocks.data) + sequence * blocks.strides[0] + head * blocks.strides[1] +
                   query * blocks.strides[2];
-  listGreatest(importance, count, begin, list, blocks.strides[3], blocks.sizes[3]);
+  for (int64_t place = 0; place < blocks.sizes[3]; ++place) {
+    int64_t taken = takeGreatest(importance, count);
+    list[place * blocks.strides[3]] = taken < count ? begin + taken : -1;
+  }
 }
 
-void run(const SelectCall &call) {
+template <typename Score> void run(const SelectCall &call) {
   const hone_tensor &blocks = call.operands.blocks;
   if (isAbsent(blocks))
     return;
   int64_t heads = blocks.sizes[1], queries = blocks.sizes[2], rows = countRows(blocks);
   int64_t work = rows * call.operands.pooled.sizes[2] / call.ints.size * call.operands.query.sizes[3];
-  parallelFor(rows, work > 4096,
-              [&](int64_t row) { selectOf(call, row / (heads * queries), row / queries % heads, row % queries); });
+  parallelFor(rows, work > 4096, [&](int64_t row) {
+    selectOf<Score>(call, row / (heads * queries), row / queries % heads, row % queries);
+  });
 }
 
 } // namespace
