@@ -205,6 +205,41 @@ std::vector<ParamOp> listTrained(ModuleOp module) {
   return trained;
 }
 
+/// Those of the floats that are trained.
+static std::map<std::string, JoinedMatrices> listJoined(ModuleOp module) {
+  std::map<std::string, JoinedMatrices> all;
+  for (ParamOp param : listTrained(module)) {
+    auto names = param->getAttrOfType<ArrayAttr>(kJoinedAttrName);
+    auto stacked = dyn_cast<StackedAttr>(param.getStorage());
+    if (!names || !stacked)
+      continue;
+    RankedTensorType type = stacked.getType();
+    auto stored = dyn_cast_or_null<StoredAttr>(type.getEncoding());
+    JoinedMatrices joined{{}, type.getDimSize(0), type.getDimSize(1), stored && stored.getTransposed()};
+    for (StringRef name : names.getAsValueRange<StringAttr>())
+      joined.names.push_back(name.str());
+    all[param.getSymName().str()] = std::move(joined);
+  }
+  return all;
+}
+
+std::vector<std::string> splitJoined(const JoinedMatrices &joined, std::span<const char> bytes) {
+  constexpr size_t width = sizeof(float);
+  auto rows = static_cast<size_t>(joined.rows), columns = static_cast<size_t>(joined.columns);
+  size_t size = rows * columns * width;
+  std::string all(bytes.begin(), bytes.end());
+  for (size_t begin = 0; joined.areTransposed && begin < bytes.size(); begin += size)
+    for (size_t row = 0; row < rows; ++row)
+      for (size_t column = 0; column < columns; ++column)
+        std::memcpy(&all[begin + (column * rows + row) * width], &bytes[begin + (row * columns + column) * width],
+                    width);
+  std::vector<std::string> parts;
+  size_t part = all.size() / joined.names.size();
+  for (size_t begin = 0; begin < all.size(); begin += part)
+    parts.push_back(all.substr(begin, part));
+  return parts;
+}
+
 /// Adds the teacher to the module of its student; gives its fingerprint.
 static FailureOr<std::string> addTeacher(ModuleOp student, const std::string &file, const ReadOptions &reading) {
   OwningOpRef<ModuleOp> teacher = readModel(file, student.getContext(), reading);
@@ -242,6 +277,7 @@ FailureOr<TrainingStep> compileTrainingStep(CompileOptions compile, const Traini
     step.fingerprint = std::move(*fingerprint);
     for (ParamOp param : listTrained(module))
       step.parameters += param.getTensorType().getNumElements();
+    step.joined = listJoined(module);
     if (!options.teacher.empty()) {
       FailureOr<std::string> teacher = addTeacher(module, options.teacher, compile.reading);
       if (failed(teacher))

@@ -11,6 +11,8 @@
 #include "hone/cli/tune.h"
 #include "hone/io/temporary.h"
 
+#include <map>
+
 namespace hone {
 
 struct TrainingOptions {
@@ -58,11 +60,22 @@ struct TrainingData {
   const cli::TuningData *getValid() const { return valid ? &*valid : nullptr; }
 };
 
+/// Where the file of a model has the matrices that one parameter of f32 joins, one below the other.
+struct JoinedMatrices {
+  std::vector<std::string> names; // of the file's parameters: one for each matrix, or one for all of them
+  int64_t rows, columns;          // of a matrix
+  bool areTransposed;             // in the file
+};
+
 /// An artefact with the entry @train_step, and the model that it is of, with its teacher.
 struct TrainingStep {
   std::string artefact, fingerprint;
-  int64_t parameters = 0; // elements of listTrained()
+  int64_t parameters = 0;                       // elements of listTrained()
+  std::map<std::string, JoinedMatrices> joined; // parameters that are not in the file as they are
 };
+
+/// The bytes of each parameter of the file, of those of all matrices `[N, K]` in order.
+std::vector<std::string> splitJoined(const JoinedMatrices &joined, std::span<const char> bytes);
 
 /// The floats that the functions of `module` read.
 std::vector<ParamOp> listTrained(mlir::ModuleOp module);

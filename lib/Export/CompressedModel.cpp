@@ -35,16 +35,38 @@ static bool isSame(RankedTensorType before, ParamOp param) {
   return planes.size() == 1 && planes[0].type == param.getTensorType();
 }
 
+/// Whether `param` has the matrices that are below each other in a plain parameter of type `before`, as a tensor `[E, N, K]`.
+static bool isOfMatrices(RankedTensorType before, ParamOp param) {
+  RankedTensorType type = param.getTensorType();
+  return !before.getEncoding() && type.getRank() == 3 && before.getRank() == 2 && !type.getEncoding() &&
+         before.getElementType() == type.getElementType() && before.getDimSize(1) == type.getDimSize(2) &&
+         before.getDimSize(0) == type.getDimSize(0) * type.getDimSize(1);
+}
+
+static bool areIntegers(ParamOp param) { return isa_and_nonnull<AffineAttr>(param.getTensorType().getEncoding()); }
+
+/// Why matrices that the file has in one tensor stay as they were, where they were compressed to integers.
+static constexpr llvm::StringLiteral kInOneTensor = "no node reads integers of matrices that are one tensor";
+
 /// Brings `compressed`, which was of type `before`, back to the parameter of its name. Returns why not, or an empty string.
 static FailureOr<std::string> replaceParameter(SymbolTable &symbols, ParamOp compressed, RankedTensorType before) {
   auto param = symbols.lookup<ParamOp>(compressed.getSymName());
-  if (!param || !before || !isSame(before, param))
+  bool isOfRows = param && before && isOfMatrices(before, param);
+  if (!param || !before || (!isSame(before, param) && !isOfRows))
     return std::string("the model also reads it in another form");
-  if (isa_and_nonnull<AffineAttr>(compressed.getTensorType().getEncoding())) {
+  if (areIntegers(compressed) && isOfRows)
+    return kInOneTensor.str();
+  if (areIntegers(compressed)) {
     auto stored = dyn_cast_or_null<StoredAttr>(before.getEncoding());
     return replaceByIntegers(symbols, param, compressed, stored && stored.getTransposed());
   }
   param.setStorageAttr(compressed.getStorage());
+  if (isOfRows) {
+    FailureOr<StoredBytes> bytes = StoredBytes::open(compressed.getStorage(), compressed.getLoc());
+    if (failed(bytes))
+      return failure();
+    param.setStorageAttr(makeResource(param.getTensorType(), bytes->get()));
+  }
   return std::string();
 }
 
@@ -111,6 +133,51 @@ LogicalResult CompressedModel::exportWeight(SymbolTable &symbols, ParamOp compre
   return success();
 }
 
+/// A part of a joined parameter, which has no blocker, in the form that the file has it in but for integers.
+static FailureOr<ParamOp> takePart(SymbolTable &symbols, const ParamSlices &slices, StackedAttr stacked, StringRef name,
+                                   ArrayRef<int64_t> rows) {
+  FailureOr<ParamOp> part = slices.create(symbols, name, rows);
+  if (failed(part) || areIntegers(*part))
+    return part;
+  FailureOr<std::vector<float>> elements = readStoredElements(*part);
+  if (failed(elements))
+    return failure();
+  part->setType(stacked.getType());
+  part->setStorageAttr(stacked.getParts()[0]);
+  writeElements(*part, *elements);
+  return part;
+}
+
+/// Writes the matrices that `compressed` joins back to the one parameter of the file that has them all, transposed.
+LogicalResult CompressedModel::exportWhole(SymbolTable &symbols, ParamOp compressed, StackedAttr stacked,
+                                           Describe describe) {
+  auto param = symbols.lookup<ParamOp>(compressed.getSymName());
+  if (param && areIntegers(compressed)) {
+    compressed.emitWarning() << compressed.getSymName() << " is exported as it was: " << kInOneTensor;
+    return success();
+  }
+  SymbolTable ofCopy(copy);
+  SmallVector<int64_t> rows(stacked.getType().getDimSize(0));
+  ParamSlices slices(compressed, 0, static_cast<int64_t>(rows.size()));
+  SmallVector<char, 0> whole;
+  for (size_t number = 0; param && number < stacked.getParts().size(); ++number) {
+    std::iota(rows.begin(), rows.end(), number * rows.size());
+    FailureOr<ParamOp> part = takePart(ofCopy, slices, stacked, compressed.getSymName(), rows);
+    if (failed(part))
+      return failure();
+    FailureOr<StoredBytes> bytes = StoredBytes::open(part->getStorage(), part->getLoc());
+    if (failed(bytes))
+      return failure();
+    llvm::append_range(whole, bytes->get());
+  }
+  if (param) {
+    compressed.setType(param.getTensorType());
+    compressed.setStorageAttr(makeResource(param.getTensorType(), whole));
+    before[compressed.getSymName()] = {param.getTensorType(), {}};
+  }
+  return exportWeight(symbols, compressed, describe);
+}
+
 /// Writes each of the parameters `names` of the file that `compressed` joins back.
 LogicalResult CompressedModel::exportJoined(SymbolTable &symbols, ParamOp compressed, ArrayAttr names,
                                             Describe describe) {
@@ -118,6 +185,8 @@ LogicalResult CompressedModel::exportJoined(SymbolTable &symbols, ParamOp compre
   auto stacked = dyn_cast_or_null<StackedAttr>(was.storage);
   if (!stacked || was.storage == compressed.getStorage())
     return success();
+  if (names.size() != stacked.getParts().size())
+    return exportWhole(symbols, compressed, stacked, describe);
   SymbolTable ofCopy(copy);
   SmallVector<int64_t> rows(stacked.getType().getDimSize(0));
   ParamSlices slices(compressed, 0, static_cast<int64_t>(rows.size()));
@@ -127,17 +196,9 @@ LogicalResult CompressedModel::exportJoined(SymbolTable &symbols, ParamOp compre
       compressed.emitWarning() << name << " is exported as it was: " << blocker;
       continue;
     }
-    FailureOr<ParamOp> part = slices.create(ofCopy, name, rows);
+    FailureOr<ParamOp> part = takePart(ofCopy, slices, stacked, name, rows);
     if (failed(part))
       return failure();
-    if (!isa_and_nonnull<AffineAttr>(part->getTensorType().getEncoding())) { // in the order of the file
-      FailureOr<std::vector<float>> elements = readStoredElements(*part);
-      if (failed(elements))
-        return failure();
-      part->setType(stacked.getType());
-      part->setStorageAttr(stacked.getParts()[0]);
-      writeElements(*part, *elements);
-    }
     before[name] = {stacked.getType(), {}};
     if (failed(exportWeight(symbols, *part, [&](StringRef) { return describe(compressed.getSymName()); })))
       return failure();

@@ -199,8 +199,8 @@ class Decoder:
         known = {"input_ids": ids, "attention_mask": np.ones_like(ids),
                  "position_ids": np.broadcast_to(np.arange(ids.shape[1]), ids.shape).copy()}
         for value in self.proto.graph.input:
-            if value.name.startswith("past"):
-                sizes = [dim.dim_value or (ids.shape[0] if axis == 0 else 0)
+            if "past" in value.name:
+                sizes = [int(dim.dim_param) if dim.dim_param.isdigit() else dim.dim_value or (ids.shape[0] if axis == 0 else 0)
                          for axis, dim in enumerate(value.type.tensor_type.shape.dim)]
                 known[value.name] = np.zeros(sizes, np.float64)
         return {value.name: known[value.name] for value in self.proto.graph.input}
@@ -213,15 +213,17 @@ class Decoder:
 
 
 def joined_parameters(text):
-    """The parameters that were made of those of several experts: for each their names, and whether the file has them transposed."""
-    found = re.findall(r'hone.param @"([^"]+)" [^\n]*= #hone.stacked<([^=]*) = \[([^\n]*)', text)
-    return {name: (re.findall(r'dense_resource<"?([^">]+)"?>', parts), "transposed" in kind) for name, kind, parts in found}
+    """The parameters that were made of the matrices of several experts: for each the names of these, or that of the tensor with all of them,
+    and whether the file has them transposed."""
+    found = re.findall(r'hone.param @"?([^" ]+)"? [^\n]*= #hone.stacked<([^=]*) = \[[^\n]*hone.joined = \[([^\]]*)\]', text)
+    return {name: (re.findall(r'"([^"]*)"', names), "transposed" in kind) for name, kind, names in found}
 
 
-def split_joined(gradient, parts, is_transposed):
+def split_joined(gradient, names, is_transposed, values):
     """The gradients of the parameters of the experts."""
-    rows = np.split(gradient, len(parts))
-    return {name: part.T if is_transposed else part for name, part in zip(parts, rows)}
+    matrices = np.split(gradient, len(names) if len(names) > 1 else len(values[names[0]]))
+    matrices = [matrix.T if is_transposed else matrix for matrix in matrices]
+    return dict(zip(names, matrices if len(names) > 1 else [np.stack(matrices)], strict=True))
 
 
 def check_decoder(path, tools):
@@ -241,13 +243,14 @@ def check_decoder(path, tools):
         gradients = {name.removesuffix(".gradient"): array for name, array in outputs.items() if name != "loss"}
         for name in [name.removesuffix(".0") for name in gradients if name.endswith(".0") and name not in decoder.values]:
             gradients[name] = np.concatenate([gradients.pop(f"{name}.{half}") for half in (0, 1)], axis=-1)  # fused gate_up
-        for name, (parts, is_transposed) in joined_parameters((folder / "3-lower.mlir").read_text()).items():
-            gradients.update(split_joined(gradients.pop(name), parts, is_transposed))
+        for name, (names, is_transposed) in joined_parameters((folder / "3-lower.mlir").read_text()).items():
+            gradients.update(split_joined(gradients.pop(name), names, is_transposed, decoder.values))
         unknown = set(gradients) - set(decoder.values)
         if unknown or len(gradients) < 8:
             raise suite.Failure(f"of {len(gradients)} gradients these are of no initializer: {sorted(unknown)}")
         for parameter in sorted(gradients):
-            gradient, value = gradients[parameter].astype(np.float64), decoder.values[parameter]
+            value = decoder.values[parameter]
+            gradient = gradients[parameter].astype(np.float64).reshape(value.shape) # matrices of experts are below each other
             # Half along the gradient, where the derivative is large, and half at random.
             direction = random.standard_normal(value.shape)
             direction = direction / np.linalg.norm(direction) + gradient / max(np.linalg.norm(gradient), 1e-30)
@@ -259,7 +262,7 @@ def check_decoder(path, tools):
 
 # Those whose operators onnxruntime has in f64.
 DECODERS = ["opt.dynamo18", "gpt2.optimum", "phi3.optimum", "qwen3_moe.optimum"]
-ZOO = ["llama.optimum", "gemma2.optimum", "qwen3.optimum", "deepseek_v3.optimum"]
+ZOO = ["llama.optimum", "gemma2.optimum", "qwen3.optimum", "deepseek_v3.optimum", "mixtral.dynamo18", "mixtral.transformers"]
 
 
 def all_cases():

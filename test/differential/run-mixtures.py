@@ -224,8 +224,27 @@ def check_export(tools):
             raise suite.Failure("expected an error")
 
 
+def check_element_export(tools):
+    """Zeros of 2:4 go back to the tensor of all experts; integers do not, and a warning says so."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        model = make_model()
+        onnx.save(model, folder / "model.onnx")
+        before = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer if ".fc" in tensor.name}
+        for flags, warning in ((["--prune=2:4"], ""), (["--quantize=int4", "--group=32"], "no node reads integers of matrices that are one tensor")):
+            said = suite.run_tool([tools / "hone", "export", folder / "model.onnx", *flags, "-o", folder / "out.onnx"], stream="stderr")
+            after = {tensor.name: numpy_helper.to_array(tensor) for tensor in onnx.load(folder / "out.onnx").graph.initializer}
+            for weight, whole in before.items():
+                expected = whole if warning else whole * mask_two_of_four(whole)
+                if weight not in after or not np.array_equal(after[weight], expected):
+                    raise suite.Failure(f"{weight} is exported with other elements")
+                if (f"{weight} is exported as it was: {warning}" in said) != bool(warning):
+                    raise suite.Failure(f"expected a warning about {weight}, but got {said.splitlines()}" if warning else said)
+
+
 def cases():
     yield "export", check_export
+    yield "export of elements", check_element_export
     yield "statistics", check_statistics
     yield "int4 with outliers", functools.partial(check_integers, ["--quantize=int4", "--group=32", "--outliers=2%"],
                                                   "hone.expert_sum.outliers.u4", 0.02)

@@ -11,7 +11,13 @@ import functools
 import sys
 
 import suite
+import tuned_experts
 import tuning
+
+# Experts whose matrices a file has as tensors of three dimensions, as they are and transposed.
+MIXTURES = ["mixtral.dynamo18", "mixtral.transformers", "qwen3_moe.dynamo18", "qwen3_moe.transformers"]
+APART = 2 * 4 * 3  # tensors of experts: layers, experts and matrices of each
+TOGETHER = 2 * 2   # and layers, gate and up, down
 
 
 def all_cases():
@@ -22,9 +28,16 @@ def all_cases():
     yield "accumulation", functools.partial(tuning.check_accumulation, tuning.CPU)
     yield "distillation", functools.partial(tuning.check_distillation, tuning.CPU)
     yield "validation", functools.partial(tuning.check_validation, tuning.CPU)
-    for name in ("examples/python-lm", "test/models/phi3.optimum"):
+    mixture = suite.ROOT / "test" / "models" / "qwen3_moe.optimum" / "model.onnx"
+    yield "checkpoints/experts", functools.partial(tuning.check_checkpoints, mixture, tuning.CPU)
+    yield "experts/qwen3_moe.optimum", functools.partial(tuned_experts.check_experts, mixture, APART, tuning.CPU)
+    for name in ("examples/python-lm", "test/models/phi3.optimum", "test/models/qwen3_moe.optimum"):
         yield f"model/{name}", functools.partial(tuning.check_language_model, suite.ROOT / name / "model.onnx", 1e-3, tuning.CPU)
     if shared := suite.shared_models():
+        for name in MIXTURES:
+            path = shared / "zoo" / name / "model.onnx"
+            yield f"experts/{name}", functools.partial(tuned_experts.check_experts, path, TOGETHER, tuning.CPU)
+            yield f"model/{name}", functools.partial(tuning.check_language_model, path, 1e-3, tuning.CPU)
         yield "model/trained", functools.partial(tuning.check_language_model, shared / "lm" / "target" / "optimum" / "model.onnx", 1e-3, tuning.CPU)
 
 

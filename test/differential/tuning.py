@@ -102,8 +102,8 @@ def loss_of(model, ids, targets):
     known = {"attention_mask": np.ones_like(ids), "position_ids": np.broadcast_to(np.arange(ids.shape[1]), ids.shape).copy()}
     inputs = {}
     for number, value in enumerate(session.get_inputs()):
-        sizes = [dim if isinstance(dim, int) else len(ids) if axis == 0 else 0 for axis, dim in enumerate(value.shape)]
-        past = np.zeros(sizes, np.float32) if value.name.startswith("past") else None
+        sizes = [int(dim) if str(dim).isdigit() else len(ids) if axis == 0 else 0 for axis, dim in enumerate(value.shape)]
+        past = np.zeros(sizes, np.float32) if "past" in value.name else None
         inputs[value.name] = ids if number == 0 else known.get(value.name, past)
     logits = session.run(["logits"], inputs)[0].astype(np.float64)
     most = logits.max(-1, keepdims=True)

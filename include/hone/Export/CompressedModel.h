@@ -14,6 +14,7 @@
 namespace hone {
 
 class ParamOp;
+class StackedAttr;
 
 /// A module of the onnx dialect beside a raised copy of it, in which passes compress the weights.
 class CompressedModel {
@@ -47,6 +48,8 @@ private:
 
   llvm::LogicalResult removeLayers();
   llvm::LogicalResult exportWeight(mlir::SymbolTable &symbols, ParamOp compressed, Describe describe);
+  llvm::LogicalResult exportWhole(mlir::SymbolTable &symbols, ParamOp compressed, StackedAttr stacked,
+                                  Describe describe);
   llvm::LogicalResult exportJoined(mlir::SymbolTable &symbols, ParamOp compressed, mlir::ArrayAttr names,
                                    Describe describe);
 

@@ -161,9 +161,16 @@ Value ExpertWeights::join(OnnxBuilder &onnx, ArrayRef<Value> parts) {
     names.push_back(param.getSymNameAttr());
   }
   joined.insert_range(sources);
-  auto stacked = StackedAttr::get(type.getContext(), type, onnx.b.getArrayAttr(storage));
-  Value all = read(onnx, sources.front().getSymName(), stacked.getStackedType(), stacked);
-  symbols.lookup(all.getDefiningOp<GetParamOp>().getName())->setAttr(kJoinedAttrName, onnx.b.getArrayAttr(names));
+  return readJoined(onnx, sources.front().getSymName(), type, storage, names);
+}
+
+/// The parameter of all `parts`, each of which is stored as `type`, with what `names` says of where the file has them.
+Value ExpertWeights::readJoined(OnnxBuilder &onnx, StringRef name, RankedTensorType type, ArrayRef<Attribute> parts,
+                                ArrayRef<Attribute> names) {
+  auto stacked = StackedAttr::get(type.getContext(), type, onnx.b.getArrayAttr(parts));
+  Value all = read(onnx, name, stacked.getStackedType(), stacked);
+  if (!names.empty())
+    symbols.lookup(all.getDefiningOp<GetParamOp>().getName())->setAttr(kJoinedAttrName, onnx.b.getArrayAttr(names));
   return all;
 }
 
@@ -182,8 +189,10 @@ Value ExpertWeights::joinTransposed(OnnxBuilder &onnx, Value all) {
     storage.push_back(cut.take(whole, matrix, expert));
   if (llvm::is_contained(storage, Attribute()))
     return {};
-  auto stacked = StackedAttr::get(type.getContext(), getTransposedType(matrix), onnx.b.getArrayAttr(storage));
-  return read(onnx, param ? param.getSymName() : "constant", stacked.getStackedType(), stacked);
+  SmallVector<Attribute> names;
+  if (param)
+    names.push_back(param.getSymNameAttr());
+  return readJoined(onnx, param ? param.getSymName() : "constant", getTransposedType(matrix), storage, names);
 }
 
 Value ExpertWeights::stack(OnnxBuilder &onnx, const ExpertMatrices &matrices) {

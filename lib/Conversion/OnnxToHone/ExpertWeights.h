@@ -44,6 +44,8 @@ public:
 
 private:
   Value read(OnnxBuilder &onnx, const mlir::Twine &name, RankedTensorType type, mlir::Attribute storage);
+  Value readJoined(OnnxBuilder &onnx, StringRef name, RankedTensorType type, ArrayRef<mlir::Attribute> parts,
+                   ArrayRef<mlir::Attribute> names);
   Value join(OnnxBuilder &onnx, ArrayRef<Value> parts);
   Value joinCodes(OnnxBuilder &onnx, ArrayRef<ParamOp> parts);
   Value joinTransposed(OnnxBuilder &onnx, Value all);

@@ -153,6 +153,18 @@ static absl::Status replaceWeight(ModuleOp module, const std::string &name, std:
   return absl::OkStatus();
 }
 
+/// The same of a parameter of the step, which may be several of the file.
+static absl::Status replaceTrained(ModuleOp module, const TrainingStep &step, const std::string &name,
+                                   std::span<const char> bytes) {
+  auto found = step.joined.find(name);
+  if (found == step.joined.end())
+    return replaceWeight(module, name, bytes);
+  const JoinedMatrices &joined = found->second;
+  for (auto [part, elements] : llvm::zip_equal(joined.names, splitJoined(joined, bytes)))
+    HONE_RETURN_IF_ERROR(replaceWeight(module, part, elements));
+  return absl::OkStatus();
+}
+
 /// Says where the files go, and that they are none of those that are read. The second one lies beside the first one, and not beside a link
 /// to it.
 static LogicalResult placeOutputs(TuneOptions &options, ModuleOp module) {
@@ -272,7 +284,7 @@ static LogicalResult tune(TuneOptions &options, MLIRContext *context) {
   if (failed(step))
     return failure();
   auto receive = [&](const std::string &name, std::span<const char> bytes) {
-    return replaceWeight(*module, name, bytes);
+    return replaceTrained(*module, *step, name, bytes);
   };
   cli::TuningOptions tuning = options.getTuning();
   tuning.run = options.training.describeRun(step->fingerprint, data->tokens, options.steps, options.compile.target);

@@ -79,7 +79,7 @@ llvm::ArrayRef<float> getChannelScales(ParamOp param);
 /// Notes that the columns of `param` were multiplied with `scales`, on top of what they were multiplied with before.
 void addChannelScales(ParamOp param, llvm::ArrayRef<float> scales);
 
-/// The attribute of a parameter that joins others: their names in the model, as strings in order.
+/// The attribute of a parameter that joins matrices: the model's names, as strings, of those in order, or of one with all of them.
 inline constexpr llvm::StringLiteral kJoinedAttrName = "hone.joined";
 
 /// The attribute of a parameter [N, K] that has lost columns or changed their order: `{kept = array<i64: …>, of = …}`, the K columns
