@@ -213,9 +213,12 @@ def PlanMemory : Pass<"hone-plan-memory", "::mlir::func::FuncOp"> {
   let description = [{
     Buffers that are allocated and freed in the block of an entry, and whose sizes can be computed where it begins, become
     views of the slots of `hrt.arena`. Buffers that are never needed at once share a slot, which is as large as the largest
-    of them. The others are allocated when they are needed; a remark says why.
+    of them. The others are allocated when they are needed; a remark says why. `batch` and `size` are what sizes of inputs that
+    are not known are likely to be: they decide which buffers share a slot, and any sizes are right.
   }];
   let dependentDialects = ["::hone::hrt::HrtDialect", "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
+  let options = [Option<"batch", "batch", "int64_t", /*default=*/"1", "likely first size of inputs of two dimensions or more">,
+                 Option<"size", "size", "int64_t", /*default=*/"128", "other likely sizes of inputs: those of a short prompt or a small image">];
   let statistics = [Statistic<"numPlanned", "num-buffers-planned", "Number of buffers that got a slot">,
                     Statistic<"numSlots", "num-slots-made", "Number of slots">];
 }

@@ -93,7 +93,7 @@ LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPa
   if (phase.name == "lower" && !options.gradients.keepsParameters())
     pm.addPass(createSplitGateUp());
   if (phase.build)
-    phase.build(pm, {options.target.getSanitizer(), options.raising.passes});
+    phase.build(pm, {options.target.getSanitizer(), options.raising.passes, options.sizes});
   if (phase.name == "lower" && options.gradients.isAsked())
     addGradients(options.gradients, pm);
   if (phase.name != "rewrite")

@@ -45,6 +45,7 @@ struct CompileOptions {
   RetentionOptions retention;
   OutputOptions outputs;
   PhaseOptions phases;
+  LikelySizes sizes;
   /// Files that the command reads beside those above; no output is an input.
   std::vector<std::string> otherInputs;
   /// More of the rewrite phase, after its passes, or empty.

@@ -39,7 +39,7 @@ template <Target target> static void buildTensorPhase(OpPassManager &pm, const P
   buildTensorPipeline(pm, target);
 }
 template <Target target> static void buildBufferPhase(OpPassManager &pm, const PhaseSettings &settings) {
-  buildBufferPipeline(pm, target, settings.sanitizer);
+  buildBufferPipeline(pm, target, settings.sanitizer, settings.sizes);
 }
 template <Target target> static void buildLLVMPhase(OpPassManager &pm, const PhaseSettings &) {
   buildLLVMPipeline(pm, target);

@@ -7,6 +7,7 @@
 #define HONE_LIB_DRIVER_PHASES_H
 
 #include "hone/Conversion/Raising.h"
+#include "hone/Target/CPU.h"
 #include "hone/Target/Optimise.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -17,6 +18,7 @@ namespace hone {
 struct PhaseSettings {
   Sanitizer sanitizer;
   RaisingOptions raising;
+  LikelySizes sizes;
 };
 
 /// A step of compilation with a name; later phases read what earlier ones wrote.

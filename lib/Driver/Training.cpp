@@ -264,6 +264,7 @@ FailureOr<TrainingStep> compileTrainingStep(CompileOptions compile, const Traini
   TrainingStep step;
   step.artefact = folder.path() + "/step.hone";
   compile.outputs.path = step.artefact;
+  compile.sizes = {options.batch, options.context};
   compile.gradients.of = "parameters";
   compile.gradients.loss = "cross-entropy";
   compile.gradients.optimizer = options.getOptimizer();

@@ -34,11 +34,18 @@ llvm::StringRef getKernelIsa(const CpuTarget &target);
 /// Where tensors are computed: on the CPU, or on a GPU beside it, whose program for the host is the CPU's.
 enum class Target { Cpu, Cuda };
 
+/// What sizes of inputs that are not known are likely to be, the first ones as batches are, and others. Memory is planned for these, and
+/// any sizes are right.
+struct LikelySizes {
+  int64_t batch = 1, other = 128;
+};
+
 /// From tensors to entry points: decomposition, kernel selection, fusion, and what is the device's.
 void buildTensorPipeline(mlir::OpPassManager &pm, Target target);
 /// From tensors to memrefs and loops; on a device, to launches of kernels of the module @device. For AddressSanitizer every buffer is
 /// an allocation of its own, as it sees no border between parts of one.
-void buildBufferPipeline(mlir::OpPassManager &pm, Target target, Sanitizer sanitizer = Sanitizer::None);
+void buildBufferPipeline(mlir::OpPassManager &pm, Target target, Sanitizer sanitizer = Sanitizer::None,
+                         const LikelySizes &sizes = {});
 /// From loops to the LLVM dialect; the module @device to that of NVVM.
 void buildLLVMPipeline(mlir::OpPassManager &pm, Target target);
 

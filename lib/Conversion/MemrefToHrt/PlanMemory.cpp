@@ -25,8 +25,6 @@ using namespace mlir;
 
 namespace {
 
-/// A size of an input that is not known, for choosing among slots: of the order of a short prompt's, or of a small image's.
-constexpr int64_t kGuessedSize = 128;
 /// What sizes in bytes stop at: more than any memory.
 constexpr int64_t kLargest = int64_t{1} << 62;
 
@@ -61,7 +59,8 @@ private:
 /// The sizes of buffers, computed once more where the entry begins.
 class Sizes {
 public:
-  Sizes(Block &block, Value call) : block(block), call(call) {}
+  /// `likely` is what sizes of inputs that are not known count as, for choosing among slots.
+  Sizes(Block &block, Value call, const PlanMemoryOptions &likely) : block(block), call(call), likely(likely) {}
 
   /// Whether `value` can be computed before all else.
   bool isEarly(Value value) {
@@ -92,11 +91,10 @@ public:
     return computed.lookup(value);
   }
 
-  /// What `value`, which is early, would be if each size of an input that is not known were kGuessedSize, or 1 of those that come first, as
-  /// batches do.
+  /// What `value`, which is early, would be if each size of an input that is not known were a likely one.
   int64_t guess(Value value) {
     auto number = dyn_cast_or_null<IntegerAttr>(evaluate(value));
-    return number ? std::clamp<int64_t>(number.getInt(), 0, kLargest) : kGuessedSize;
+    return number ? std::clamp<int64_t>(number.getInt(), 0, kLargest) : likely.size;
   }
 
 private:
@@ -111,7 +109,7 @@ private:
     Attribute result;
     SmallVector<OpFoldResult> folded;
     if (auto dim = dyn_cast<memref::DimOp>(op); dim && isUnknown(dim))
-      result = IntegerAttr::get(dim.getType(), isBatch(dim) ? 1 : kGuessedSize);
+      result = IntegerAttr::get(dim.getType(), isBatch(dim) ? likely.batch : likely.size);
     else if (op->getNumResults() == 1 && succeeded(op->fold(operands, folded)) && folded.size() == 1)
       result = isa<Attribute>(folded[0]) ? cast<Attribute>(folded[0]) : evaluate(cast<Value>(folded[0]));
     return guesses[value] = result;
@@ -131,6 +129,7 @@ private:
 
   Block &block;
   Value call;
+  PlanMemoryOptions likely;
   llvm::DenseMap<Operation *, bool> early;
   llvm::DenseMap<Value, Attribute> guesses;
   IRMapping computed;
@@ -165,9 +164,9 @@ std::optional<int64_t> getFixedBytes(MemRefType type) {
 class Planner {
 public:
   /// Plans the host's memory or the device's.
-  Planner(func::FuncOp entry, bool isDevice)
+  Planner(func::FuncOp entry, bool isDevice, const PlanMemoryOptions &likely)
       : isDevice(isDevice), block(entry.getBody().front()), call(entry.getArgument(0)), aliases(entry),
-        positions(block), sizes(block, call) {}
+        positions(block), sizes(block, call, likely) {}
 
   /// Returns the number of buffers that got a slot.
   int64_t run() {
@@ -312,12 +311,14 @@ private:
 };
 
 struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
+  using PlanMemoryBase::PlanMemoryBase;
+
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     if (!function->hasAttr(hrt::kEntryAttr) || !function.getBody().hasOneBlock())
       return;
     for (bool isDevice : {false, true}) {
-      Planner planner(function, isDevice);
+      Planner planner(function, isDevice, {batch, size});
       numPlanned += planner.run();
       numSlots += planner.getSlotCount();
     }

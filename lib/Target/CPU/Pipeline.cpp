@@ -46,7 +46,7 @@ void buildTensorPipeline(OpPassManager &pm, Target target) {
   simplify(pm);
 }
 
-void buildBufferPipeline(OpPassManager &pm, Target target, Sanitizer sanitizer) {
+void buildBufferPipeline(OpPassManager &pm, Target target, Sanitizer sanitizer, const LikelySizes &sizes) {
   pm.addPass(createSplitEmpties());
   pm.addPass(bufferization::createEmptyTensorToAllocTensorPass());
   bufferization::OneShotBufferizePassOptions bufferize;
@@ -70,7 +70,7 @@ void buildBufferPipeline(OpPassManager &pm, Target target, Sanitizer sanitizer) 
     pm.addNestedPass<func::FuncOp>(createPlaceBuffers());
   pm.addNestedPass<func::FuncOp>(createPlaceOutputs());
   if (sanitizer == Sanitizer::None)
-    pm.addNestedPass<func::FuncOp>(createPlanMemory());
+    pm.addNestedPass<func::FuncOp>(createPlanMemory({sizes.batch, sizes.other}));
   simplify(pm);
   pm.addPass(createLowerCopies());
   if (target == Target::Cuda)
