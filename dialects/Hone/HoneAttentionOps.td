@@ -3,7 +3,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// attention, rope.
+// attention, attention_gradient, rope.
 //
 //===------------------------------------------------------------------------------------------------------------===//
 
@@ -127,6 +127,66 @@ def Hone_AttentionOp : Hone_ComputeOp<"attention", [AttrSizedOperandSegments, ho
     }
   }];
   let hasCanonicalizer = 1;
+}
+
+def Hone_AttentionGradientOp : Hone_Op<"attention_gradient", [AttrSizedOperandSegments, Pure,
+    DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>]> {
+  let summary = "gradients of the query, key and value of an attention";
+  let description = [{
+    *Meaning.* For the logits of `hone.attention` with the same operands and attributes, lse `[B, Hq, Sq]`, the logarithm of what the
+    exponentials of a row are divided by, gradient `[B, Hq, Sq, Dv]`, that of the result, and subtracted `[B, Hq, Sq]`, the sum over d of
+    gradient times result, less the gradient of lse (Dao 2023, "FlashAttention-2", section 3.1):
+
+    ```
+    prob[b, h, i, j]           = exp(logit[b, h, i, j] - lse[b, h, i]), 0 where not visible
+    slope[b, h, i, j]          = prob * (sum over d of gradient[b, h, i, d] * value[b, g, j, d] - subtracted[b, h, i]) * cap'
+    query_gradient[b, h, i, d] = scale * sum over j of slope[b, h, i, j] * key[b, g, j, d]
+    key_gradient[b, g, j, d]   = scale * sum over h of g and i of slope[b, h, i, j] * query[b, h, i, d]
+    value_gradient[b, g, j, d] = sum over h of g and i of prob[b, h, i, j] * gradient[b, h, i, d]
+    ```
+
+    where cap' is `1 - tanh(scale * query * key / softcap)^2`, or 1 without a softcap. A row that sees no key has an lse of minus
+    infinity, and gives 0.
+
+    *Constraints.*
+
+    - C1. Operands and attributes that `hone.attention` has too are as it has them.
+    - C2. gradient is `[B, Hq, Sq, Dv]`.
+    - C3. lse and subtracted are `[B, Hq, Sq]`.
+    - C4. Results have the shapes of query, key and value.
+
+    *Example.*
+    ```mlir
+    func.func @attention_gradient(%q: tensor<?x8x?x32xf32>, %k: tensor<?x4x?x32xf32>, %v: tensor<?x4x?x32xf32>,
+                                  %lse: tensor<?x8x?xf32>, %s: tensor<?x8x?xf32>, %g: tensor<?x8x?x32xf32>)
+        -> (tensor<?x8x?x32xf32>, tensor<?x4x?x32xf32>, tensor<?x4x?x32xf32>) {
+      %0:3 = hone.attention_gradient %q, %k, %v, %lse, %s, %g pattern(#hone.causal) scale(0.125)
+         : (tensor<?x8x?x32xf32>, tensor<?x4x?x32xf32>, tensor<?x4x?x32xf32>, tensor<?x8x?xf32>, tensor<?x8x?xf32>, tensor<?x8x?x32xf32>)
+         -> (tensor<?x8x?x32xf32>, tensor<?x4x?x32xf32>, tensor<?x4x?x32xf32>)
+      return %0#0, %0#1, %0#2 : tensor<?x8x?x32xf32>, tensor<?x4x?x32xf32>, tensor<?x4x?x32xf32>
+    }
+    ```
+  }];
+  let arguments = (ins
+    Hone_F32TensorOfRank<4>:$query, Hone_F32TensorOfRank<4>:$key, Hone_F32TensorOfRank<4>:$value,
+    Hone_F32TensorOfRank<3>:$lse, Hone_F32TensorOfRank<3>:$subtracted, Hone_F32TensorOfRank<4>:$gradient,
+    Optional<Hone_F32TensorOfRank<4>>:$bias, Optional<Hone_F32TensorOfRank<1>>:$alibi,
+    Optional<Hone_PerSequence>:$key_begin, Optional<Hone_PerSequence>:$key_end, Optional<Hone_PerSequence>:$lags,
+    Optional<Hone_IndexTensorOfRank<2>>:$key_positions, Variadic<Hone_IndexTensor>:$pattern_operands,
+    Hone_PatternAttr:$pattern, F32Attr:$scale, OptionalAttr<F32Attr>:$softcap);
+  let results = (outs Hone_F32TensorOfRank<4>:$query_gradient, Hone_F32TensorOfRank<4>:$key_gradient,
+                      Hone_F32TensorOfRank<4>:$value_gradient);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value `,` $lse `,` $subtracted `,` $gradient
+    `pattern` `(` $pattern (`,` $pattern_operands^)? `)` `scale` `(` $scale `)` (`softcap` `(` $softcap^ `)`)?
+    (`bias` `(` $bias^ `)`)? (`alibi` `(` $alibi^ `)`)? (`key_begin` `(` $key_begin^ `)`)? (`key_end` `(` $key_end^ `)`)?
+    (`lags` `(` $lags^ `)`)? (`key_positions` `(` $key_positions^ `)`)? attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    /// B, Hq, Hk, Sq and Sk as the types know them.
+    ::hone::AttentionSizes<int64_t> getSizes();
+  }];
+  let hasVerifier = 1;
 }
 
 def Hone_RopeOp : Hone_ComputeOp<"rope", [honeGrouped]> {

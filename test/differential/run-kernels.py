@@ -380,6 +380,27 @@ def masked_attentions():
                    result, ATTENTION, **operands, alibi=tensor(4), sinks=tensor(4), positions=tensor("B", "K", element="i64"))
 
 
+def attention_gradients():
+    """Of rows that see some keys, all or none; numbers of queries that fill no block, and several blocks."""
+    sizes = [{"B": b, "Q": q, "K": k} for b, q, k in ((1, 1, 1), (2, 5, 9), (3, 37, 131), (1, 70, 70), (2, 0, 5))]
+    everything = {"bias": tensor("B", 4, "Q", "K"), "alibi": tensor(4), "begin": tensor("B", element="i64"), "end": tensor("B", element="i64")}
+    for pattern, heads, size in itertools.product(("full", "causal", "sliding<window = 3>"), (1, 2, 4), (16, 20)):
+        q, k, v, rows = tensor("B", 4, "Q", size), tensor("B", heads, "K", size), tensor("B", heads, "K", 12), tensor("B", 4, "Q")
+        operands = {"q": q, "k": k, "v": v, "lse": rows, "s": rows, "g": tensor("B", 4, "Q", 12)}
+        text = f"hone.attention_gradient %q, %k, %v, %lse, %s, %g pattern(#hone.{pattern}) scale(0.3)"
+        if size == 20:
+            text += " softcap(5.0) bias(%bias) alibi(%alibi) key_begin(%begin) key_end(%end)"
+            operands |= everything
+        yield Case("hone.attention_gradient.f32", text, [q, k, v], sizes, **operands)
+    q, k, v, rows = tensor("B", 4, "Q", 20), tensor("B", 2, "K", 20), tensor("B", 2, "K", 12), tensor("B", 4, "Q")
+    operands = {"q": q, "k": k, "v": v, "lse": rows, "s": rows, "g": tensor("B", 4, "Q", 12)}
+    text = "hone.attention_gradient %q, %k, %v, %lse, %s, %g "
+    yield Case("hone.attention_gradient.f32", text + "pattern(#hone.blocks<size = 16>, %blocks) scale(0.3)", [q, k, v], sizes, **operands,
+               blocks=tensor("B", 2, "Q", 3, element="i64"))
+    yield Case("hone.attention_gradient.f32", text + "pattern(#hone.causal) scale(0.3) key_positions(%positions)", [q, k, v], sizes, **operands,
+               positions=tensor("B", "K", element="i64"))
+
+
 def selections():
     """Of the blocks from `first` to `last`, which is less than `first` for some queries."""
     sizes = [{"B": b, "Q": q, "K": k} for b, q, k in ((1, 1, 64), (2, 5, 70), (3, 37, 131), (1, 0, 64))]
@@ -481,7 +502,7 @@ def check(case, tools):
 
 def main():
     options = suite.parser(__doc__).parse_args()
-    everything = itertools.chain(products(), packed_products(), norms(), ropes(), attentions(), selections(), antidiagonals(), linear_attentions(), windows(), mlps(),
+    everything = itertools.chain(products(), packed_products(), norms(), ropes(), attentions(), attention_gradients(), selections(), antidiagonals(), linear_attentions(), windows(), mlps(),
                                 packed_mlps(), packed_pairs(), sparse_products(), experts(), codebooks())
     cases = [(case.name(), case) for case in everything]
     chosen = [(name, case) for name, case in cases if options.only in name]

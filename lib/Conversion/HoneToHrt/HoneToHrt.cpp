@@ -13,6 +13,7 @@
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Hrt/HrtDialect.h"
+#include "hone/Transforms/DecomposedParts.h"
 #include "hone/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -246,6 +247,17 @@ static LogicalResult convertInterface(func::FuncOp function, SymbolTable &symbol
   return success();
 }
 
+/// Gradients of attention that have no kernel become products, which may have some, and what is between them.
+static void expandAttentionGradients(func::FuncOp function, bool isCpu) {
+  function.walk([&](AttentionGradientOp op) {
+    if (isCpu && hasKernel(op))
+      return;
+    LocBuilder b(op.getLoc(), op);
+    auto multiply = [](LocBuilder &at, Value left, Value right) -> Value { return MatmulOp::create(at, left, right); };
+    replaceByResults(op, buildAttentionGradient(b, op, multiply));
+  });
+}
+
 namespace {
 struct ConvertHoneToHrt : impl::ConvertHoneToHrtBase<ConvertHoneToHrt> {
   using ConvertHoneToHrtBase::ConvertHoneToHrtBase;
@@ -273,6 +285,7 @@ struct ConvertHoneToHrt : impl::ConvertHoneToHrtBase<ConvertHoneToHrt> {
         continue;
       if (failed(convertInterface(function, symbols)) || failed(lowerCollectives(function, isCpu ? "hone." : "cuda.")))
         return signalPassFailure();
+      expandAttentionGradients(function, isCpu);
       numKernels += isCpu ? selectKernels(function) : selectCudaKernels(function);
       decompose(function, decompositions);
       if (failed(replacePlanes(function, function.getArgument(0), symbols)))

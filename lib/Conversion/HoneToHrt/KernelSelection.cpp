@@ -70,14 +70,16 @@ static bool isRead(Value integers) {
   return !integers || cast<RankedTensorType>(integers.getType()).getElementType().isInteger(64);
 }
 
-static bool readsIntegers(AttentionOp op) {
+template <typename Op> static bool readsIntegers(Op op) {
   return llvm::all_of(ArrayRef<Value>{op.getKeyBegin(), op.getKeyEnd(), op.getLags(), op.getKeyPositions()}, isRead) &&
          llvm::all_of(op.getPatternOperands(), isRead);
 }
 
 StringRef getFloatName(Type type) { return type.isF32() ? "f32" : type.isF16() ? "f16" : type.isBF16() ? "bf16" : ""; }
 
-KernelCall callAttention(AttentionOp op, StringRef kernel, Value bias) {
+/// What a kernel of attention or its gradient is called with but for sinks and what only one of them has; nothing where the pattern or
+/// integers are none that kernels know.
+template <typename Op> static KernelCall callVisible(Op op, StringRef kernel, Value bias) {
   std::optional<kernels::PatternVisibility> visibility = op.getPattern().getVisibility();
   if (!visibility || !readsIntegers(op))
     return {};
@@ -89,7 +91,6 @@ KernelCall callAttention(AttentionOp op, StringRef kernel, Value bias) {
            {"value", op.getValue()},
            {"bias", bias},
            {"alibi", op.getAlibi()},
-           {"sinks", op.getSinks()},
            {"keyBegin", op.getKeyBegin()},
            {"keyEnd", op.getKeyEnd()},
            {"lags", op.getLags()},
@@ -102,6 +103,20 @@ KernelCall callAttention(AttentionOp op, StringRef kernel, Value bias) {
            {"blockKeys", visibility->blockKeys},
            {"blockQueries", visibility->blockQueries}},
           {{"scale", op.getScale().convertToFloat()}, {"softcap", softcap}}};
+}
+
+KernelCall callAttention(AttentionOp op, StringRef kernel, Value bias) {
+  KernelCall call = callVisible(op, kernel, bias);
+  if (!call.name.empty())
+    call.operands.push_back({"sinks", op.getSinks()});
+  return call;
+}
+
+static KernelCall select(AttentionGradientOp op) {
+  KernelCall call = callVisible(op, "hone.attention_gradient.f32", op.getBias());
+  if (!call.name.empty())
+    call.operands.append({{"lse", op.getLse()}, {"subtracted", op.getSubtracted()}, {"gradient", op.getGradient()}});
+  return call;
 }
 
 /// "f32", "i8" and others as names of kernels have it, for what keys are kept as; empty for other types.
@@ -125,6 +140,8 @@ static KernelCall select(AttentionOp op) {
 }
 
 bool hasKernel(AttentionOp op) { return !select(op).name.empty(); }
+
+bool hasKernel(AttentionGradientOp op) { return !select(op).name.empty(); }
 
 //===----------------------------------------------------------------------===//
 // Blocks of keys
@@ -213,6 +230,8 @@ static KernelCall select(Operation *op) {
     return select(pool);
   if (auto pool = dyn_cast<PoolKeysOp>(op))
     return select(pool);
+  if (auto gradient = dyn_cast<AttentionGradientOp>(op))
+    return select(gradient);
   if (auto blocks = dyn_cast<SelectAntidiagonalsOp>(op))
     return select(blocks);
   if (auto blocks = dyn_cast<SelectBlocksOp>(op); blocks && isPlainF32(blocks.getQuery())) {

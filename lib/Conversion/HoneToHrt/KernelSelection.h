@@ -29,6 +29,7 @@ int64_t selectCudaSiblings(mlir::func::FuncOp entry);
 
 /// Whether `op` has a kernel of the CPU.
 bool hasKernel(AttentionOp op);
+bool hasKernel(AttentionGradientOp op);
 
 /// Whether kernels read the integers of `op`: one of the CPU for keys in blocks, and that of CUDA for rows.
 bool hasKernel(PoolKeysOp op);

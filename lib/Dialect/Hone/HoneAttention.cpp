@@ -10,6 +10,8 @@
 
 #include "hone/Dialect/Hone/HoneOps.h"
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
 using namespace mlir;
 using namespace hone;
 
@@ -90,7 +92,7 @@ void AttentionOp::build(OpBuilder &builder, OperationState &state, const Attenti
     state.addTypes(RankedTensorType::get(query.getShape().drop_back(), builder.getF32Type()));
 }
 
-static LogicalResult verifyOperandShapes(AttentionOp op) {
+template <typename Op> static LogicalResult verifyOperandShapes(Op op) {
   ArrayRef<int64_t> query = shapeOf(op.getQuery()), key = shapeOf(op.getKey()), value = shapeOf(op.getValue());
   bool mayBeNarrower = elementsOf(op.getQuery()).isF32();
   if ((!mayBeNarrower && failed(verifyElements(op, "key", op.getKey(), op.getQuery()))) || // attention C1
@@ -113,7 +115,7 @@ static LogicalResult verifyOperandShapes(AttentionOp op) {
   return success();
 }
 
-static LogicalResult verifyBias(AttentionOp op) {
+template <typename Op> static LogicalResult verifyBias(Op op) {
   if (!op.getBias())
     return success();
   ArrayRef<int64_t> query = shapeOf(op.getQuery()), bias = shapeOf(op.getBias());
@@ -125,10 +127,9 @@ static LogicalResult verifyBias(AttentionOp op) {
   return success();
 }
 
-static LogicalResult verifyVectors(AttentionOp op) {
+template <typename Op> static LogicalResult verifyVectors(Op op) {
   int64_t batch = shapeOf(op.getQuery())[0], heads = shapeOf(op.getQuery())[1];
   if (failed(verifyCount(op, "alibi", op.getAlibi(), heads)) || // attention C6
-      failed(verifyCount(op, "sinks", op.getSinks(), heads)) ||
       failed(verifyCount(op, "key_begin", op.getKeyBegin(), batch)) || // attention C7
       failed(verifyCount(op, "key_end", op.getKeyEnd(), batch)) || failed(verifyCount(op, "lags", op.getLags(), batch)))
     return failure();
@@ -137,7 +138,7 @@ static LogicalResult verifyVectors(AttentionOp op) {
   return success();
 }
 
-static LogicalResult verifyPattern(AttentionOp op) { // attention C8
+template <typename Op> static LogicalResult verifyPattern(Op op) { // attention C8
   AttentionPatternInterface pattern = op.getPattern();
   size_t given = op.getPatternOperands().size();
   if (given != pattern.getOperandCount())
@@ -146,22 +147,61 @@ static LogicalResult verifyPattern(AttentionOp op) { // attention C8
   return pattern.verifyOperands([&] { return op.emitOpError(); }, op.getSizes(), op.getPatternOperands().getTypes());
 }
 
+template <typename Op> static LogicalResult verifyNumbers(Op op) { // attention C9
+  if (!op.getScale().isFinite())
+    return op.emitOpError() << "expected scale to be finite, but got " << op.getScale().convertToFloat();
+  std::optional<APFloat> softcap = op.getSoftcap();
+  if (softcap && (!softcap->isFinite() || softcap->isNegative() || softcap->isZero()))
+    return op.emitOpError() << "expected softcap to be finite and positive, but got " << softcap->convertToFloat();
+  return success();
+}
+
+/// What attention and its gradient have in common.
+template <typename Op> static LogicalResult verifyAttention(Op op) {
+  return failure(failed(verifyOperandShapes(op)) || failed(verifyBias(op)) || failed(verifyVectors(op)) ||
+                 failed(verifyPattern(op)) || failed(verifyNumbers(op)));
+}
+
 LogicalResult AttentionOp::verify() {
-  if (failed(verifyOperandShapes(*this)) || failed(verifyBias(*this)) || failed(verifyVectors(*this)) ||
-      failed(verifyPattern(*this)))
+  if (failed(verifyAttention(*this)) ||
+      failed(verifyCount(*this, "sinks", getSinks(), shapeOf(getQuery())[1]))) // attention C6
     return failure();
   if (getLse() &&
       failed(verifyShape(*this, "lse", shapeOf(getLse()), shapeOf(getQuery()).drop_back()))) // attention C11
     return failure();
-  if (!getScale().isFinite()) // attention C9
-    return emitOpError() << "expected scale to be finite, but got " << getScale().convertToFloat();
-  std::optional<APFloat> softcap = getSoftcap();
-  if (softcap && (!softcap->isFinite() || softcap->isNegative() || softcap->isZero()))
-    return emitOpError() << "expected softcap to be finite and positive, but got " << softcap->convertToFloat();
   std::optional<APFloat> skip = getSkip();
   if (skip && (!skip->isFinite() || skip->isNegative() || skip->isZero())) // attention C12
     return emitOpError() << "expected skip to be finite and positive, but got " << skip->convertToFloat();
   return success();
+}
+
+//===- attention_gradient -----------------------------------------------------------------------------------------===//
+
+AttentionSizes<int64_t> AttentionGradientOp::getSizes() {
+  ArrayRef<int64_t> query = shapeOf(getQuery()), key = shapeOf(getKey());
+  return {query[0], query[1], key[1], query[2], key[2]};
+}
+
+LogicalResult AttentionGradientOp::reifyResultShapes(OpBuilder &builder, ReifiedRankedShapedTypeDims &shapes) {
+  for (Value like : {getQuery(), getKey(), getValue()})
+    shapes.push_back(tensor::getMixedSizes(builder, getLoc(), like));
+  return success();
+}
+
+LogicalResult AttentionGradientOp::verify() {
+  if (failed(verifyAttention(*this))) // attention_gradient C1
+    return failure();
+  ArrayRef<int64_t> query = shapeOf(getQuery());
+  SmallVector<int64_t> result(query);
+  result.back() = shapeOf(getValue())[3];
+  if (failed(verifyShape(*this, "gradient", shapeOf(getGradient()), result)) ||               // attention_gradient C2
+      failed(verifyShape(*this, "lse", shapeOf(getLse()), query.drop_back())) ||              // attention_gradient C3
+      failed(verifyShape(*this, "subtracted", shapeOf(getSubtracted()), query.drop_back())))
+    return failure();
+  if (failed(verifyShape(*this, "query_gradient", shapeOf(getQueryGradient()), query)) || // attention_gradient C4
+      failed(verifyShape(*this, "key_gradient", shapeOf(getKeyGradient()), shapeOf(getKey()))))
+    return failure();
+  return verifyShape(*this, "value_gradient", shapeOf(getValueGradient()), shapeOf(getValue()));
 }
 
 //===- rope -------------------------------------------------------------------------------------------------------===//

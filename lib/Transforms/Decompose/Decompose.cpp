@@ -26,6 +26,7 @@ namespace hone {
 
 void populateDecompositions(RewritePatternSet &patterns) {
   addAttentionDecomposition(patterns);
+  addAttentionGradientDecomposition(patterns);
   addConvolutionDecompositions(patterns);
   addLinearAttentionDecomposition(patterns);
   addLossDecomposition(patterns);

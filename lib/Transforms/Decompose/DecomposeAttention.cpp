@@ -26,7 +26,7 @@ enum : int64_t { Batch, Head, Group, Query, Key, Inner };
 
 class AttentionBuilder {
 public:
-  AttentionBuilder(LocBuilder &builder, AttentionOp op);
+  AttentionBuilder(LocBuilder &builder, const AttentionParts &op);
   /// The result, and lse where the operation has one.
   SmallVector<Value> build();
   /// Of the products of queries and keys.
@@ -53,7 +53,7 @@ private:
   Value get(ValueRange args, Value tensor) const { return tensor ? args[position.lookup(tensor)] : Value(); }
 
   LocBuilder &builder;
-  AttentionOp op;
+  AttentionParts op;
   Type f32;
   /// Operands with the query heads as two dimensions; null where the operation has none.
   Value query, alibi, sinks, bias;
@@ -68,18 +68,18 @@ private:
 
 } // namespace
 
-AttentionBuilder::AttentionBuilder(LocBuilder &builder, AttentionOp op)
+AttentionBuilder::AttentionBuilder(LocBuilder &builder, const AttentionParts &op)
     : builder(builder), op(op), f32(builder.getF32Type()) {
-  query = expandHeads(op.getQuery(), 1);
-  alibi = op.getAlibi() ? expandHeads(op.getAlibi(), 0) : Value();
-  sinks = op.getSinks() ? expandHeads(op.getSinks(), 0) : Value();
+  query = expandHeads(op.query, 1);
+  alibi = op.alibi ? expandHeads(op.alibi, 0) : Value();
+  sinks = op.sinks ? expandHeads(op.sinks, 0) : Value();
   logitSizes = tensor::getMixedSizes(builder, builder.getLoc(), query);
-  logitSizes[Key] = getSize(builder, op.getKey(), 2);
-  sizeValues = {asIndex(builder, logitSizes[Batch]), asIndex(builder, getSize(builder, op.getQuery(), 1)),
+  logitSizes[Key] = getSize(builder, op.key, 2);
+  sizeValues = {asIndex(builder, logitSizes[Batch]), asIndex(builder, getSize(builder, op.query, 1)),
                 asIndex(builder, logitSizes[Head]), asIndex(builder, logitSizes[Query]),
                 asIndex(builder, logitSizes[Key])};
   firstKey = arith::SubIOp::create(builder, sizeValues.keys, sizeValues.queries);
-  tables = op.getPattern().buildTables(builder, builder.getLoc(), op.getPatternOperands(), sizeValues);
+  tables = op.pattern.buildTables(builder, builder.getLoc(), op.patternOperands, sizeValues);
 }
 
 //===- Heads ------------------------------------------------------------------------------------------------------===//
@@ -118,7 +118,7 @@ Value hone::expandHeads(LocBuilder &builder, Value tensor, int64_t dim, OpFoldRe
 }
 
 Value AttentionBuilder::expandHeads(Value tensor, int64_t dim) {
-  return hone::expandHeads(builder, tensor, dim, getSize(builder, op.getKey(), 1));
+  return hone::expandHeads(builder, tensor, dim, getSize(builder, op.key, 1));
 }
 
 Value AttentionBuilder::collapseHeads(Value tensor) {
@@ -127,34 +127,34 @@ Value AttentionBuilder::collapseHeads(Value tensor) {
 
 /// The bias with the loop of each dimension; one of size 1 is repeated.
 Operand AttentionBuilder::expandBias() {
-  ArrayRef<int64_t> shape = op.getBias().getType().getShape();
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(op.bias.getType()).getShape();
   auto loop = [&](int64_t dim, int64_t loop) { return shape[dim] == 1 ? Repeated : loop; };
   if (shape[1] == 1)
-    return {op.getBias(), {loop(0, Batch), Repeated, loop(2, Query), loop(3, Key)}};
-  return {expandHeads(op.getBias(), 1), {loop(0, Batch), Head, Group, loop(2, Query), loop(3, Key)}};
+    return {op.bias, {loop(0, Batch), Repeated, loop(2, Query), loop(3, Key)}};
+  return {expandHeads(op.bias, 1), {loop(0, Batch), Head, Group, loop(2, Query), loop(3, Key)}};
 }
 
 //===- Logits -----------------------------------------------------------------------------------------------------===//
 
 Value AttentionBuilder::buildProducts() {
   return buildContraction(builder, logitSizes, {query, {Batch, Head, Group, Query, Inner}},
-                          {op.getKey(), {Batch, Head, Key, Inner}});
+                          {op.key, {Batch, Head, Key, Inner}});
 }
 
 Value AttentionBuilder::buildLogits(Value products) {
   addOperand(products, loopRange(0, 5));
   if (alibi)
     addOperand(alibi, {Head, Group});
-  if (op.getBias()) {
+  if (op.bias) {
     Operand expanded = expandBias();
     bias = expanded.tensor;
     addOperand(bias, expanded.loops);
   }
-  for (Value perSequence : {op.getKeyBegin(), op.getKeyEnd(), op.getLags()})
+  for (Value perSequence : {op.keyBegin, op.keyEnd, op.lags})
     if (perSequence)
       addOperand(perSequence, {Batch});
-  if (op.getKeyPositions())
-    addOperand(op.getKeyPositions(), {Batch, Key});
+  if (op.keyPositions)
+    addOperand(op.keyPositions, {Batch, Key});
   return buildMap(builder, logitSizes, f32, operands, [&](LocBuilder &b, ValueRange args) -> Value {
     Value hidden = constantF32(b, -std::numeric_limits<float>::infinity());
     AttentionPoint point = buildPoint(b, args);
@@ -178,16 +178,16 @@ AttentionPoint AttentionBuilder::buildPoint(LocBuilder &b, ValueRange args) {
   point.query = indexOf(b, Query);
   point.key = indexOf(b, Key);
   point.ownKey = arith::AddIOp::create(b, firstKey, point.query);
-  if (Value lag = get(args, op.getLags()))
+  if (Value lag = get(args, op.lags))
     point.ownKey = arith::SubIOp::create(b, point.ownKey, asPosition(b, lag));
   point.queryPosition = point.ownKey;
   point.keyPosition = point.key;
-  if (!op.getKeyPositions())
+  if (!op.keyPositions)
     return point;
-  point.keyPosition = asPosition(b, get(args, op.getKeyPositions()));
+  point.keyPosition = asPosition(b, get(args, op.keyPositions));
   Value zero = arith::ConstantIndexOp::create(b, 0), own = arith::MaxSIOp::create(b, point.ownKey, zero);
   Value given =
-      asPosition(b, tensor::ExtractOp::create(b, op.getKeyPositions(), ValueRange{point.batch, own}).getResult());
+      asPosition(b, tensor::ExtractOp::create(b, op.keyPositions, ValueRange{point.batch, own}).getResult());
   Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, point.ownKey, zero);
   point.queryPosition = arith::SelectOp::create(b, exists, given, point.ownKey);
   return point;
@@ -195,9 +195,9 @@ AttentionPoint AttentionBuilder::buildPoint(LocBuilder &b, ValueRange args) {
 
 /// The logit of a key that is visible.
 Value AttentionBuilder::buildLogit(LocBuilder &b, ValueRange args, const AttentionPoint &point) {
-  Value logit = arith::MulFOp::create(b, args[0], constantF32(b, op.getScale().convertToFloat()));
-  if (std::optional<APFloat> softcap = op.getSoftcap()) {
-    Value cap = constantF32(b, softcap->convertToFloat());
+  Value logit = arith::MulFOp::create(b, args[0], constantF32(b, op.scale));
+  if (op.softcap) {
+    Value cap = constantF32(b, *op.softcap);
     logit = arith::MulFOp::create(b, cap, math::TanhOp::create(b, arith::DivFOp::create(b, logit, cap)));
   }
   if (Value slope = get(args, alibi)) {
@@ -211,20 +211,20 @@ Value AttentionBuilder::buildLogit(LocBuilder &b, ValueRange args, const Attenti
 
 /// Whether the key is visible, or null where every key is.
 Value AttentionBuilder::buildIsVisible(LocBuilder &b, ValueRange args, const AttentionPoint &point) {
-  Value visible = op.getPattern().buildIsVisible(b, b.getLoc(), point, tables);
+  Value visible = op.pattern.buildIsVisible(b, b.getLoc(), point, tables);
   auto require = [&](arith::CmpIPredicate predicate, Value key, Value bound) {
     Value holds = arith::CmpIOp::create(b, predicate, key, bound);
     visible = visible ? arith::AndIOp::create(b, visible, holds).getResult() : holds;
   };
-  if (Value begin = get(args, op.getKeyBegin()))
+  if (Value begin = get(args, op.keyBegin))
     require(arith::CmpIPredicate::sge, point.key, asPosition(b, begin));
-  if (Value end = get(args, op.getKeyEnd()))
+  if (Value end = get(args, op.keyEnd))
     require(arith::CmpIPredicate::slt, point.key, asPosition(b, end));
-  if (Value lag = get(args, op.getLags())) {
+  if (Value lag = get(args, op.lags)) {
     Value count = arith::SubIOp::create(b, point.sizes.keys, asPosition(b, lag));
     require(arith::CmpIPredicate::slt, point.key, count);
   }
-  if (op.getKeyPositions())
+  if (op.keyPositions)
     require(arith::CmpIPredicate::sge, point.keyPosition, arith::ConstantIndexOp::create(b, 0));
   return visible;
 }
@@ -290,21 +290,25 @@ Value AttentionBuilder::buildLse(Value logits) {
 SmallVector<Value> AttentionBuilder::build() {
   Value logits = buildLogits(buildProducts()), probabilities = buildProbabilities(logits);
   Sizes sizes = logitSizes;
-  sizes.back() = getSize(builder, op.getValue(), 3);
+  sizes.back() = getSize(builder, op.value, 3);
   Value sum = buildContraction(builder, sizes, {probabilities, {Batch, Head, Group, Query, Inner}},
-                               {op.getValue(), {Batch, Head, Inner, Key}});
-  SmallVector<Value> results{roundTo(builder, collapseHeads(sum), op.getResult().getType().getElementType())};
-  if (op.getLse())
+                               {op.value, {Batch, Head, Inner, Key}});
+  SmallVector<Value> results{roundTo(builder, collapseHeads(sum), op.type.getElementType())};
+  if (op.hasLse)
     results.push_back(buildLse(logits));
   return results;
 }
 
 static SmallVector<Value> decomposeAttention(LocBuilder &builder, AttentionOp op) {
-  return AttentionBuilder(builder, op).build();
+  AttentionParts parts = getParts(op);
+  parts.sinks = op.getSinks();
+  parts.hasLse = static_cast<bool>(op.getLse());
+  parts.type = op.getResult().getType();
+  return AttentionBuilder(builder, parts).build();
 }
 
-Value hone::buildAttentionLogits(LocBuilder &builder, AttentionOp op, Value products) {
-  return AttentionBuilder(builder, op).buildLogits(products);
+Value hone::buildAttentionLogits(LocBuilder &builder, const AttentionParts &parts, Value products) {
+  return AttentionBuilder(builder, parts).buildLogits(products);
 }
 
 void hone::addAttentionDecomposition(RewritePatternSet &patterns) {

@@ -7,6 +7,8 @@
 
 #include "Decompositions.h"
 
+#include "hone/Transforms/DecomposedParts.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -18,6 +20,28 @@ using namespace hone;
 static int64_t rankOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getRank(); }
 
 static Type elementsOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
+
+//===- Transposition ----------------------------------------------------------------------------------------------===//
+
+/// Whether `op` exchanges the last two dimensions alone.
+static bool swapsLast(linalg::TransposeOp op) {
+  SmallVector<int64_t> order = loopRange(0, op.getPermutation().size());
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  return op.getPermutation() == ArrayRef(order);
+}
+
+Value hone::transposeLast(LocBuilder &b, Value tensor) {
+  if (auto transpose = tensor.getDefiningOp<linalg::TransposeOp>(); transpose && swapsLast(transpose))
+    return transpose.getInput();
+  if (auto product = tensor.getDefiningOp<MatmulOp>(); product && rankOf(tensor) == 2)
+    return MatmulOp::create(b, transposeLast(b, product.getB()), transposeLast(b, product.getA()));
+  Sizes sizes = tensor::getMixedSizes(b, b.getLoc(), tensor);
+  SmallVector<int64_t> order = loopRange(0, sizes.size());
+  std::swap(sizes[sizes.size() - 1], sizes[sizes.size() - 2]);
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  Value empty = tensor::EmptyOp::create(b, sizes, elementsOf(tensor));
+  return linalg::TransposeOp::create(b, tensor, empty, order)->getResult(0);
+}
 
 //===- Rounding of activations ------------------------------------------------------------------------------------===//
 

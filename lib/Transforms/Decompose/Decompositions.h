@@ -47,6 +47,7 @@ void addDecomposition(mlir::RewritePatternSet &patterns, Results (*build)(LocBui
 }
 
 void addAttentionDecomposition(mlir::RewritePatternSet &patterns);
+void addAttentionGradientDecomposition(mlir::RewritePatternSet &patterns);
 void addConvolutionDecompositions(mlir::RewritePatternSet &patterns);
 void addLinearAttentionDecomposition(mlir::RewritePatternSet &patterns);
 void addLossDecomposition(mlir::RewritePatternSet &patterns);

@@ -21,26 +21,6 @@ namespace hone {
 
 static RankedTensorType typeOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()); }
 
-/// Whether `op` exchanges the last two dimensions alone.
-static bool swapsLast(linalg::TransposeOp op) {
-  SmallVector<int64_t> order = loopRange(0, op.getPermutation().size());
-  std::swap(order[order.size() - 1], order[order.size() - 2]);
-  return op.getPermutation() == ArrayRef(order);
-}
-
-Value transposeLast(LocBuilder &b, Value tensor) {
-  if (auto transpose = tensor.getDefiningOp<linalg::TransposeOp>(); transpose && swapsLast(transpose))
-    return transpose.getInput();
-  if (auto product = tensor.getDefiningOp<MatmulOp>(); product && typeOf(tensor).getRank() == 2)
-    return multiply(b, transposeLast(b, product.getB()), transposeLast(b, product.getA()));
-  Sizes sizes = tensor::getMixedSizes(b, b.getLoc(), tensor);
-  SmallVector<int64_t> order = loopRange(0, sizes.size());
-  std::swap(sizes[sizes.size() - 1], sizes[sizes.size() - 2]);
-  std::swap(order[order.size() - 1], order[order.size() - 2]);
-  Value empty = tensor::EmptyOp::create(b, sizes, typeOf(tensor).getElementType());
-  return linalg::TransposeOp::create(b, tensor, empty, order)->getResult(0);
-}
-
 Value multiply(LocBuilder &b, Value left, Value right) { return MatmulOp::create(b, left, right); }
 
 /// `tensor` `[…, N]` as a matrix `[rows, N]`.

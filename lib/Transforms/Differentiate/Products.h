@@ -12,9 +12,6 @@
 
 namespace hone {
 
-/// `tensor` with its last two dimensions exchanged. (A B)ᵀ of matrices becomes Bᵀ Aᵀ, whose kernels read transposed operands where they lie.
-mlir::Value transposeLast(LocBuilder &b, mlir::Value tensor);
-
 /// The product of two batches of matrices, as `hone.matmul`.
 mlir::Value multiply(LocBuilder &b, mlir::Value left, mlir::Value right);
 

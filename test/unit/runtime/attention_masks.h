@@ -87,7 +87,7 @@ public:
       }
   }
 
-  void setOperands(AttentionOperands &operands) {
+  template <typename Operands> void setOperands(Operands &operands) {
     operands.keyPositions = positions.view();
     operands.lags = lags.view();
     operands.blocks = lists.view();

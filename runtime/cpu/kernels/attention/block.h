@@ -83,13 +83,8 @@ public:
   }
 
 private:
-  int64_t headOf(int64_t index) const { return head * attention.group() + index % attention.group(); }
-  int64_t queryOf(int64_t index) const { return index / attention.group(); }
-
   /// Where row `index` of the sequence and key head lies in a tensor of queries or outputs.
-  Row rowAt(const hone_tensor &tensor, int64_t index) const {
-    return {floats(tensor) + offsetOf(tensor, sequence, headOf(index), queryOf(index)), tensor.strides[3]};
-  }
+  Row rowAt(const hone_tensor &tensor, int64_t index) const { return attention.rowAt(tensor, sequence, head, index); }
 
   /// Rows of a head have a large stride: what is read or written next is prefetched some rows before.
   template <int IS_WRITTEN> void prefetchRow(const hone_tensor &tensor, int64_t index) const {
@@ -103,19 +98,7 @@ private:
 
   void beginRow(int64_t r, int64_t index, bool withSinks) {
     QueryRow &row = rows[r];
-    row.head = headOf(index);
-    row.query = queryOf(index);
-    row.position = hone::kernels::queryPositionOf(attention.visibility, sequence, row.query);
-    hone::kernels::KeyInterval interval = hone::kernels::intervalOf(attention.visibility, sequence, row.query);
-    if (attention.hasPaths())
-      interval.end = hone::kernels::firstDraftOf(attention.visibility, sequence) +
-                     __builtin_popcountll(attention.pathOf(sequence, row.query));
-    row.begin = row.wholeBegin = interval.begin;
-    row.end = row.wholeEnd = interval.end;
-    row.seen = nullptr;
-    row.keyPositions = {};
-    row.bias = attention.biasRow(sequence, row.head, row.query);
-    row.slope = attention.alibi.data ? attention.alibi[row.head] : 0.0f;
+    describeRow(attention, sequence, attention.headOf(head, index), attention.queryOf(index), row);
     // A sink is a key without a value that every query sees.
     bool hasSink = withSinks && attention.sinks.data && !attention.hasLse();
     row.maximum = hasSink ? attention.sinks[row.head] : -__builtin_inff();

@@ -34,7 +34,8 @@ struct Attention {
   hone::kernels::Visibility visibility;
   const hone_tensor &lse, &out;
   float scale, softcap;
-  float skip; // 0: nothing is skipped
+  float skip = 0; // nothing is skipped
+  bool gathersPaths = true;
 
   explicit Attention(const hone::kernels::Call<hone::kernels::Attention, hone::kernels::NoWeight> &call)
       : query(call.operands.query), key(call.operands.key), value(call.operands.value), bias(call.operands.bias),
@@ -42,6 +43,14 @@ struct Attention {
         visibility(hone::kernels::visibilityOf(call.operands, call.ints)), lse(call.operands.lse),
         out(call.operands.out), scale(static_cast<float>(call.floats.scale)),
         softcap(static_cast<float>(call.floats.softcap)), skip(static_cast<float>(call.floats.skip)) {}
+
+  /// That of whose gradients a call asks: `lse` is what divides, and the gradient lies where the result did.
+  explicit Attention(const hone::kernels::Call<hone::kernels::AttentionGradient, hone::kernels::NoWeight> &call)
+      : query(call.operands.query), key(call.operands.key), value(call.operands.value), bias(call.operands.bias),
+        alibi(vectorOf(call.operands.alibi)), sinks{nullptr, 0},
+        visibility(hone::kernels::visibilityOf(call.operands, call.ints)), lse(call.operands.lse),
+        out(call.operands.gradient), scale(static_cast<float>(call.floats.scale)),
+        softcap(static_cast<float>(call.floats.softcap)), gathersPaths(false) {}
 
   int64_t batch() const { return query.sizes[0]; }
   int64_t heads() const { return query.sizes[1]; }
@@ -61,7 +70,7 @@ struct Attention {
 #ifdef __AMX_BF16__
     return false;
 #else
-    return visibility.ancestors.data && hasIndependentRows() && queries() <= keys() && !hasLists() &&
+    return gathersPaths && visibility.ancestors.data && hasIndependentRows() && queries() <= keys() && !hasLists() &&
            !visibility.keyPositions.data && !visibility.keyEnd.data && !visibility.prefix.data &&
            visibility.window < 0 && isAbsent(bias) && !alibi.data;
 #endif
@@ -74,6 +83,14 @@ struct Attention {
   }
   bool hasLists() const { return visibility.blockKeys > 0; } // of blocks of keys
   bool hasLse() const { return !isAbsent(lse); }
+
+  /// Query heads that share a key head are rows of it: row r is query r / group of head r % group of those.
+  int64_t headOf(int64_t keyHead, int64_t row) const { return keyHead * group() + row % group(); }
+  int64_t queryOf(int64_t row) const { return row / group(); }
+  /// Where a row lies in a tensor of queries or outputs.
+  Row rowAt(const hone_tensor &tensor, int64_t sequence, int64_t keyHead, int64_t row) const {
+    return {floats(tensor) + offsetOf(tensor, sequence, headOf(keyHead, row), queryOf(row)), tensor.strides[3]};
+  }
 
   /// Address and stride of the bias of a row, or null.
   Row biasRow(int64_t b, int64_t head, int64_t i) const {

@@ -6,6 +6,7 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROW_BLOCK_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_ROW_BLOCK_H
 
+#include "problem.h"
 #include "softmax_row.h"
 
 namespace {
@@ -14,6 +15,23 @@ constexpr int64_t kBlockQueries = 128; // most rows of a block
 constexpr int64_t kGemvRows = 32;      // below this, memory must not rest while a block of keys is worked on
 
 inline int64_t toLanes(int64_t size) { return (size + kLanes - 1) / kLanes * kLanes; }
+
+/// What is known of a query of a head before its softmax begins.
+inline void describeRow(const Attention &attention, int64_t sequence, int64_t head, int64_t query, QueryRow &row) {
+  row.head = head;
+  row.query = query;
+  row.position = hone::kernels::queryPositionOf(attention.visibility, sequence, query);
+  hone::kernels::KeyInterval interval = hone::kernels::intervalOf(attention.visibility, sequence, query);
+  if (attention.hasPaths())
+    interval.end = hone::kernels::firstDraftOf(attention.visibility, sequence) +
+                   __builtin_popcountll(attention.pathOf(sequence, query));
+  row.begin = row.wholeBegin = interval.begin;
+  row.end = row.wholeEnd = interval.end;
+  row.seen = nullptr;
+  row.keyPositions = {};
+  row.bias = attention.biasRow(sequence, head, query);
+  row.slope = attention.alibi.data ? attention.alibi[head] : 0.0f;
+}
 
 /// Rows of one sequence and key head: queries[count][queryStride], scaled; sums[count][sumStride].
 struct RowBlock {

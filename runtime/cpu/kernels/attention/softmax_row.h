@@ -127,13 +127,8 @@ struct QueryRow {
   /// Exponentiates kBlockKeys scores into attention probabilities. Keys that are not visible, and those from `count` on, get
   /// weight 0.
   RowStep exponentiate(float *score, int64_t first, int64_t count) {
-    int64_t from = larger(begin - first, 0), to = smaller(end - first, count);
-    if (from >= to)
+    if (!maskScores(score, first, count))
       return hide(score);
-    if (from > 0 || to < kBlockKeys)
-      mask(score, static_cast<int32_t>(from), static_cast<int32_t>(to));
-    if (__builtin_expect(seen != nullptr, false))
-      hideUnseen(score, first, to);
     Vector most = load(score);
     for (int64_t j = kLanes; j < kBlockKeys; j += kLanes)
       most = largerLanes(load(score + j), most);
@@ -148,6 +143,19 @@ struct QueryRow {
     }
     sum = sum * correction + sumLanes(total);
     return {correction, true};
+  }
+
+  /// Makes those of kBlockKeys scores minus infinity that are of keys that are not visible, or from `count` on. False where that is all of
+  /// them, which stay as they are then.
+  bool maskScores(float *score, int64_t first, int64_t count) const {
+    int64_t from = larger(begin - first, 0), to = smaller(end - first, count);
+    if (from >= to)
+      return false;
+    if (from > 0 || to < kBlockKeys)
+      mask(score, static_cast<int32_t>(from), static_cast<int32_t>(to));
+    if (__builtin_expect(seen != nullptr, false))
+      hideUnseen(score, first, to);
+    return true;
   }
 
 private:
