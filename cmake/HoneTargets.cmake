@@ -10,6 +10,43 @@ function(hone_add_library name)
   add_library(${name} STATIC ${sources})
 endfunction()
 
+# hone_precompiled_headers(NAME STATIC|EXECUTABLE HEADERS headers... FROM files... [LINKS libs...]): headers that many
+# sources read, parsed once for the targets that say REUSE_FROM NAME, which must be compiled with the same options; sources still include
+# what they need. ccache knows them by the list and by the installed FROM, which are to change when a header does.
+function(hone_precompiled_headers name kind)
+  cmake_parse_arguments(ARG "" "" "HEADERS;FROM;LINKS" ${ARGN})
+  if(kind STREQUAL "EXECUTABLE") # whose code is compiled as such
+    add_executable(${name} ${PROJECT_SOURCE_DIR}/cmake/Pch.cpp)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+  else()
+    add_library(${name} ${kind} ${PROJECT_SOURCE_DIR}/cmake/Pch.cpp)
+  endif()
+  target_link_libraries(${name} PRIVATE ${ARG_LINKS})
+  list(TRANSFORM ARG_HEADERS REPLACE "(.+)" "<\\1>" OUTPUT_VARIABLE included)
+  target_precompile_headers(${name} PRIVATE ${included})
+  set(sum "${CMAKE_CXX_COMPILER_VERSION} ${ARG_HEADERS}")
+  foreach(file IN LISTS ARG_FROM)
+    file(SIZE ${file} size)
+    file(TIMESTAMP ${file} time)
+    string(APPEND sum " ${file} ${size} ${time}")
+  endforeach()
+  string(SHA256 sum "${sum}")
+  file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx.pch.sum ${sum})
+endfunction()
+
+# Headers that most of the runtime and of the unit tests read.
+set(HONE_RUNTIME_HEADERS absl/functional/function_ref.h absl/status/statusor.h algorithm array atomic charconv chrono cmath cstdint cstdio cstring
+  filesystem functional iostream limits map memory mutex numeric optional set span sstream string string_view thread unordered_map utility vector)
+find_file(HONE_STATUS_LIBRARY NAMES libabsl_statusor.so libabsl_statusor.a PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE} REQUIRED)
+
+# hone_reuse_headers(TARGET NAME LINKS...): those of NAME, or of NAMEOpenMP where the target links OpenMP.
+function(hone_reuse_headers target name)
+  if(OpenMP::OpenMP_CXX IN_LIST ARGN)
+    string(APPEND name OpenMP)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${name})
+endfunction()
+
 # What the compiler uses of MLIR, linked statically: the dynamic linker would look up 50,000 symbols of libMLIR.so at every start. LLVM stays
 # a shared library, for which Debian's MLIR is built.
 set(HONE_MLIR_LIBRARIES
@@ -48,10 +85,10 @@ endmacro()
 # hone_unit_test(NAME sources... [LINKS libs...]): the program build/test/unit/NAMETests, which lit runs case by case.
 function(hone_unit_test name)
   cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
-  find_package(GTest REQUIRED)
   add_executable(${name}Tests ${ARG_UNPARSED_ARGUMENTS})
   target_include_directories(${name}Tests PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name}Tests PRIVATE ${ARG_LINKS} GTest::gmock GTest::gtest_main)
+  hone_reuse_headers(${name}Tests HoneTestPch ${ARG_LINKS})
   set_target_properties(${name}Tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/unit)
 endfunction()
 
