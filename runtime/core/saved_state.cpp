@@ -48,6 +48,20 @@ void forEachRun(const Slot &slot, const hone_tensor &tensor, int64_t multiple, i
     forEachRun(tensor, 0, tensor.sizes[0], use);
 }
 
+/// The same of what is saved: what was written after `used` positions and then dropped, which a block may still hold, is zero.
+void forEachSavedRun(const Slot &slot, const hone_tensor &tensor, int64_t multiple, int64_t used,
+                     absl::FunctionRef<void(std::string_view used, uint64_t rest)> use) {
+  std::string cleared;
+  forEachRun(slot, tensor, multiple, used, [&](std::string_view run, uint64_t rest) {
+    if (!slot.grows() || used % multiple == 0)
+      return use(run, rest);
+    cleared = run;
+    uint64_t blockBytes = run.size() / static_cast<uint64_t>(roundUp(used, multiple) / multiple);
+    slot.clearBlock(cleared.data() + cleared.size() - blockBytes, used % multiple);
+    use(cleared, rest);
+  });
+}
+
 absl::Status checkSession(const Session &session) {
   const Module &module = session.module();
   if (session.isOnDevice())
@@ -185,8 +199,8 @@ absl::Status saveState(const std::string &path, Session &session, std::span<cons
   HONE_ASSIGN_OR_RETURN(std::vector<Held> all, heldBy(state, state.length()));
   uint32_t sum = io::crcOf(bytesOf(tokens.data(), tokens.size_bytes()));
   for (const Held &held : all)
-    forEachRun(*held.slot, held.view, held.multiple, state.length(),
-               [&](std::string_view used, uint64_t) { sum = io::crcOf(used, sum); });
+    forEachSavedRun(*held.slot, held.view, held.multiple, state.length(),
+                    [&](std::string_view used, uint64_t) { sum = io::crcOf(used, sum); });
   std::map<std::string, std::string> metadata = {
       {"format", kFormat}, {"version", kVersion}, {"model", model}, {"crc32", io::crcText(sum)}};
   for (const auto &[name, symbol] : state.symbols())
@@ -199,7 +213,7 @@ absl::Status saveState(const std::string &path, Session &session, std::span<cons
   HONE_RETURN_IF_ERROR(writer.append(bytesOf(tokens.data(), tokens.size_bytes())));
   absl::Status status;
   for (const Held &held : all)
-    forEachRun(*held.slot, held.view, held.multiple, state.length(), [&](std::string_view used, uint64_t rest) {
+    forEachSavedRun(*held.slot, held.view, held.multiple, state.length(), [&](std::string_view used, uint64_t rest) {
       if (status.ok())
         status = writer.append(used);
       if (status.ok())

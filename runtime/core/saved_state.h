@@ -16,7 +16,8 @@ absl::Status checkSavable(const std::string &path, const Session &session);
 /// Writes the state of a session, in the host's memory, after the tokens of one text, all of which it has. The file appears when it is whole. It
 /// is a safetensors file with the metadata `format` "hone state", `version` "1", `model` (modelOf), `crc32` of what is used, and for each
 /// size that the slots take from calls `size.NAME`; its tensors are `tokens`, i64 [n], and `state.SLOT` for each slot as its memory has
-/// it, which begins at a multiple of 64 bytes and has room for some more positions.
+/// it, which begins at a multiple of 64 bytes and has room for some more positions. What calls appended and later ones dropped leaves no
+/// trace in it.
 absl::Status saveState(const std::string &path, Session &session, std::span<const int64_t> tokens);
 
 /// The session becomes one that has the text which a saved state is after, at least one token; returns the text. It maps the file privately: sessions

@@ -212,6 +212,10 @@ absl::Status Slot::evict(std::span<const std::vector<int64_t>> kept, int64_t hel
   return absl::OkStatus();
 }
 
+void Slot::clearBlock(char *block, int64_t first) const {
+  writer->clear(io::denseView(block, writer->elements(), {{1, 1, blockPositions(), writer->width()}}), first, blockPositions());
+}
+
 int64_t Slot::sequences() const {
   if (!grows() || !isBegun)
     return 0;

@@ -64,6 +64,9 @@ public:
   std::optional<HeldTensor> held() const;
   void setHeld(StateBuffer held);
 
+  /// Of a dense block of positions of one head that lies at `block`, those from `first` on become zeros. Of a slot in blocks.
+  void clearBlock(char *block, int64_t first) const;
+
   /// Becomes a slot that grows, whose memory holds `used` positions of a slot of the same description.
   void adopt(const Slot &other, StateBuffer held, int64_t used);
 

@@ -95,7 +95,9 @@ class Form:
         self.plain = setting.compile(folder / "plain.hone", trained.target, *flags)
         self.drafted = setting.compile(folder / "drafted.hone", trained.target, *flags, "--speculate=tree,batch", "--draft=self:int4",
                                     f"--tokenizer={trained.tokenizer}")
+        np.save(folder / "one.npy", self.prompts[0])
         self.expected, _ = self.write(self.plain)
+        self.expectedState = self.state([])
 
     def write(self, artefact, *options):
         """Texts, and how many drafted tokens were accepted and verified."""
@@ -123,9 +125,19 @@ class Form:
         best, second = np.sort(logits)[:-3:-1]
         return best - second
 
+    def state(self, options):
+        """The saved state of a session after the first text: nothing is left in it of what drafts appended and verification refused."""
+        saved = self.folder / "saved.state"
+        self.run(self.drafted, "one.npy", "--prompt-cache", saved, *options)
+        content = saved.read_bytes()
+        saved.unlink()
+        return content
+
     def check(self, options):
-        """With these options texts are the same; counts of drafted tokens."""
+        """With these options texts are the same, and the state; counts of drafted tokens."""
         texts, counts = self.write(self.drafted, *options)
+        if "--batch" not in options and self.state(options) != self.expectedState:
+            raise suite.Failure("the saved state after the first text differs from that after plain decoding")
         different = np.argwhere(texts != self.expected)
         if not len(different):
             return counts

@@ -125,6 +125,17 @@ TEST_P(StateBlocks, NothingIsLeftOfWhatWasDropped) {
   expect(append(60), 74);
 }
 
+TEST_P(StateBlocks, BlocksAreClearedFromAPositionOn) {
+  ASSERT_TRUE(append(cpu::kCacheBlockPositions).ok());
+  commit();
+  hone_tensor held = slot().held()->buffer.view;
+  int64_t headBytes = held.strides[1] * io::dtypeBytes(info.dtype);
+  for (int64_t head = 0; head < kBatch * kHeads; ++head)
+    slot().clearBlock(static_cast<char *>(held.data) + head * headBytes, 7);
+  ASSERT_TRUE(state->truncate(7).ok());
+  expect(slot().view(7, {}), 7);
+}
+
 TEST_P(StateBlocks, MemoryServesTheNextSequence) {
   ASSERT_TRUE(append(100, std::numeric_limits<float>::quiet_NaN()).ok());
   commit();
