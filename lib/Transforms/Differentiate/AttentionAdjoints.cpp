@@ -85,8 +85,9 @@ struct AttentionModel : DifferentiableOpInterface::ExternalModel<AttentionModel,
         attention.getKeyBegin(), attention.getKeyEnd(), attention.getLags(), attention.getKeyPositions(),
         attention.getPatternOperands(), attention.getPatternAttr(), attention.getScaleAttr(),
         attention.getSoftcapAttr());
-    for (auto [operand, part] : llvm::zip_equal(ValueRange{query, key, value}, parts.getResults()))
-      adjoints.add(b, operand, part);
+    adjoints.add(b, query, parts.getQueryGradient());
+    adjoints.add(b, key, parts.getKeyGradient());
+    adjoints.add(b, value, parts.getValueGradient());
     return success();
   }
 };

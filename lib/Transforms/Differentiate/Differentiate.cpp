@@ -13,6 +13,7 @@
 #include "hone/Dialect/Hone/HoneOps.h"
 #include "hone/Dialect/Hone/Lookups.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
+#include "hone/Transforms/DecomposedParts.h"
 #include "hone/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

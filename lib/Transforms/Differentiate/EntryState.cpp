@@ -7,6 +7,7 @@
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
+#include "hone/Transforms/DecomposedParts.h"
 
 using namespace mlir;
 

@@ -20,7 +20,7 @@ func.func @everything(%q: tensor<2x8x3x32xf32>, %k: tensor<2x4x5x32xf32>, %v: te
   %0:3 = hone.attention_gradient %q, %k, %v, %rows, %rows, %q pattern(#hone.prefix_causal, %prefix) scale(0.125) softcap(5.0)
       bias(%bias) alibi(%alibi) key_begin(%n) key_end(%n) lags(%n) key_positions(%positions)
       : (tensor<2x8x3x32xf32>, tensor<2x4x5x32xf32>, tensor<2x4x5x32xf32>, tensor<2x8x3xf32>, tensor<2x8x3xf32>, tensor<2x8x3x32xf32>,
-         tensor<2xi64>, tensor<1x8x3x5xf32>, tensor<8xf32>, tensor<2xi64>, tensor<2xi64>, tensor<2xi64>, tensor<2x5xi64>)
+         tensor<1x8x3x5xf32>, tensor<8xf32>, tensor<2xi64>, tensor<2xi64>, tensor<2xi64>, tensor<2x5xi64>, tensor<2xi64>)
       -> (tensor<2x8x3x32xf32>, tensor<2x4x5x32xf32>, tensor<2x4x5x32xf32>)
   return %0#1 : tensor<2x4x5x32xf32>
 }

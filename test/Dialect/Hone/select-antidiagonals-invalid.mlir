@@ -28,7 +28,7 @@ func.func @select_antidiagonals_c1_queries(%q: tensor<2x4x130x64xf32>, %k: tenso
 // -----
 
 func.func @select_antidiagonals_c1_scale(%q: tensor<2x4x130x64xf32>, %k: tensor<2x2x300x64xf32>, %begin: tensor<1x3xi64>) {
-  // expected-error @below {{expected scale to be finite, but got inf}}
+  // expected-error @below {{expected scale to be finite, but got INF}}
   hone.select_antidiagonals %q, %k from %begin to %begin size(64) queries(64) stride(16) scale(0x7F800000) share(0.5)
     : (tensor<2x4x130x64xf32>, tensor<2x2x300x64xf32>, tensor<1x3xi64>, tensor<1x3xi64>) -> tensor<2x2x3x5xi64>
   return

@@ -59,6 +59,7 @@ module {
 // A window counts from the positions of keys, those of each sequence from its own length on.
 
 // CHECK-LABEL: func.func @verify(
+// CHECK: hone.kv_length
 // CHECK: %[[POSITIONS:.*]] = tensor.generate %{{.*}}, %{{.*}} {
 // CHECK: hone.kv_lag
 // CHECK: arith.minsi

@@ -119,6 +119,7 @@ TEST_F(Batches, OraclesAreAcceptedInEveryText) {
     rt::SpeculationOptions speculation;
     speculation.sources = {DraftSource::Model};
     speculation.mostDrafted = draftsTrees ? 8 : 4;
+    speculation.leastConfidence = 0;
     speculation.draftsTrees = draftsTrees;
     speculation.shape = {.fixed = {2, 1, 1, 1}};
     speculation.acceptance = rt::Acceptance::Exact;

@@ -121,25 +121,30 @@ protected:
 constexpr int64_t kQueries[] = {1, 3, 20, 100};
 
 TEST_P(AttentionSkip, KeysBelowTheRunningMaximumAreLeftOut) {
-  for (const Kind &kind : kKinds)
+  for (const Kind &kind : kKinds) {
+    if (!skips(kind))
+      continue;
+    int64_t skipped = 0, all = 0;
     for (int64_t queries : kQueries)
       for (int64_t keys : {1500, 9000}) {
-        if (!skips(kind))
-          continue;
         std::vector<float> levels;
-        for (int64_t i = 0; i <= keys / 64; ++i)
+        for (int64_t i = 0; i <= keys / stepOf(kind); ++i)
           levels.push_back(static_cast<float>(random() % 40) / 4 - 5);
-        Problem problem = {
-            queries, keys, 37,
-            [&](int64_t key) { return levels[static_cast<size_t>(key / 64)] - static_cast<float>(key % 7 != 0); },
-            [](int64_t key) { return static_cast<float>(key % 13) / 4 - 1; }};
+        Problem problem = {queries, keys, 37,
+                           [&](int64_t key) {
+                             return levels[static_cast<size_t>(key / stepOf(kind))] - static_cast<float>(key % 7 != 0);
+                           },
+                           [](int64_t key) { return static_cast<float>(key % 13) / 4 - 1; }};
         Result expected{Tensor({1, kHeads, queries, kSize}), Tensor({1, kHeads, queries})};
-        EXPECT_GT(reference(kind, problem, expected), kHeads * queries * keys / 8) << kind.kernel;
+        skipped += reference(kind, problem, expected);
+        all += kHeads * queries * keys;
         Result found = attend(kind, problem, problem.skip);
         std::string what = kind.kernel + (" of " + std::to_string(queries)) + " queries";
         expectClose(found.out, expected.out, toleranceOf(kind), what);
         expectClose(found.lse, expected.lse, toleranceOf(kind), what);
       }
+    EXPECT_GT(skipped, all / 8) << kind.kernel;
+  }
 }
 
 /// The worst case: the first key has the largest logit, and all others are hardly low enough to be left out.
@@ -156,8 +161,8 @@ TEST_P(AttentionSkip, ErrorIsBounded) {
         float most = largestDifference(dense.out, found.out), bound = static_cast<float>(2 * skip / (1 + skip));
         EXPECT_LE(most, bound + 2 * toleranceOf(kind)) << kind.kernel;
         EXPECT_LE(largestDifference(dense.lse, found.lse), std::log1p(skip) + 2 * toleranceOf(kind)) << kind.kernel;
-        if (skips(kind) && skip >= 0.25)
-          EXPECT_GE(most, 0.6f * bound) << kind.kernel;
+        if (skips(kind) && skip >= 0.25) // the step of the first key, up to 256 keys, stays
+          EXPECT_GE(most, 0.5f * bound) << kind.kernel;
       }
 }
 

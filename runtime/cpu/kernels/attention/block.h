@@ -104,7 +104,7 @@ private:
     row.maximum = hasSink ? attention.sinks[row.head] : -__builtin_inff();
     row.sum = hasSink ? 1.0f : 0.0f;
     row.largest = row.maximum;
-    row.margin = marginOf(interval.end - interval.begin);
+    row.margin = marginOf(row.end - row.begin);
     float *to = queries + r * paddedSize;
     withKnownStrides(
         [&](Row from) {

@@ -35,14 +35,15 @@ struct Attention {
   const hone_tensor &lse, &out;
   float scale, softcap;
   float skip = 0; // nothing is skipped
-  bool gathersPaths = true;
+  bool gathersPaths = false; // where rows are those of chains
 
-  explicit Attention(const hone::kernels::Call<hone::kernels::Attention, hone::kernels::NoWeight> &call)
+  Attention(const hone::kernels::Call<hone::kernels::Attention, hone::kernels::NoWeight> &call, bool gathersPaths)
       : query(call.operands.query), key(call.operands.key), value(call.operands.value), bias(call.operands.bias),
         alibi(vectorOf(call.operands.alibi)), sinks(vectorOf(call.operands.sinks)),
         visibility(hone::kernels::visibilityOf(call.operands, call.ints)), lse(call.operands.lse),
         out(call.operands.out), scale(static_cast<float>(call.floats.scale)),
-        softcap(static_cast<float>(call.floats.softcap)), skip(static_cast<float>(call.floats.skip)) {}
+        softcap(static_cast<float>(call.floats.softcap)), skip(static_cast<float>(call.floats.skip)),
+        gathersPaths(gathersPaths) {}
 
   /// That of whose gradients a call asks: `lse` is what divides, and the gradient lies where the result did.
   explicit Attention(const hone::kernels::Call<hone::kernels::AttentionGradient, hone::kernels::NoWeight> &call)
@@ -50,7 +51,7 @@ struct Attention {
         alibi(vectorOf(call.operands.alibi)), sinks{nullptr, 0},
         visibility(hone::kernels::visibilityOf(call.operands, call.ints)), lse(call.operands.lse),
         out(call.operands.gradient), scale(static_cast<float>(call.floats.scale)),
-        softcap(static_cast<float>(call.floats.softcap)), gathersPaths(false) {}
+        softcap(static_cast<float>(call.floats.softcap)) {}
 
   int64_t batch() const { return query.sizes[0]; }
   int64_t heads() const { return query.sizes[1]; }
@@ -65,15 +66,10 @@ struct Attention {
   /// Whether bits say which keys a row sees.
   bool isMasked() const { return hone::kernels::isMasked(visibility) && !hasPaths(); }
   /// Whether rows are those of chains whose last keys are gathered (tree_paths.h): in a tree, where nothing else goes by the number of a key.
-  /// Tiles of AMX have no gathered keys.
   bool hasPaths() const {
-#ifdef __AMX_BF16__
-    return false;
-#else
     return gathersPaths && visibility.ancestors.data && hasIndependentRows() && queries() <= keys() && !hasLists() &&
            !visibility.keyPositions.data && !visibility.keyEnd.data && !visibility.prefix.data &&
            visibility.window < 0 && isAbsent(bias) && !alibi.data;
-#endif
   }
   /// The draft tokens that a query of a tree sees, as bits.
   uint64_t pathOf(int64_t sequence, int64_t query) const {

@@ -18,6 +18,13 @@ namespace {
 /// merged from the first to the last, so that results do not depend on these numbers.
 constexpr int64_t kSplitKeys = 4096;
 
+/// Whether the last keys of the paths of a tree are gathered. Tiles of AMX have no gathered keys.
+#ifdef __AMX_BF16__
+constexpr bool kGathersPaths = false;
+#else
+constexpr bool kGathersPaths = true;
+#endif
+
 /// How the rows of a sequence and key head are divided into blocks, and keys into parts. A prompt has work for all
 /// threads without parts.
 struct Division {
@@ -132,7 +139,7 @@ private:
 };
 
 template <typename Keys> void run(const hone::kernels::Call<hone::kernels::Attention, hone::kernels::NoWeight> &call) {
-  AttentionRun<Keys>(Attention(call)).run();
+  AttentionRun<Keys>(Attention(call, kGathersPaths)).run();
 }
 
 } // namespace
