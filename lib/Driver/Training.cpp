@@ -276,8 +276,11 @@ FailureOr<TrainingStep> compileTrainingStep(CompileOptions compile, const Traini
     if (failed(fingerprint))
       return failure();
     step.fingerprint = std::move(*fingerprint);
-    for (ParamOp param : listTrained(module))
-      step.parameters += param.getTensorType().getNumElements();
+    for (ParamOp param : listTrained(module)) {
+      int64_t elements = param.getTensorType().getNumElements();
+      step.parameters += elements;
+      step.trained[param.getSymName().str()] = static_cast<uint64_t>(elements) * sizeof(float);
+    }
     step.joined = listJoined(module);
     if (!options.teacher.empty()) {
       FailureOr<std::string> teacher = addTeacher(module, options.teacher, compile.reading);

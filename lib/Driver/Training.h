@@ -71,6 +71,7 @@ struct JoinedMatrices {
 struct TrainingStep {
   std::string artefact, fingerprint;
   int64_t parameters = 0;                       // elements of listTrained()
+  std::map<std::string, uint64_t> trained;      // bytes of each, by name
   std::map<std::string, JoinedMatrices> joined; // parameters that are not in the file as they are
 };
 

@@ -262,7 +262,7 @@ def check_decoder(path, tools):
 
 # Those whose operators onnxruntime has in f64.
 DECODERS = ["opt.dynamo18", "gpt2.optimum", "phi3.optimum", "qwen3_moe.optimum"]
-ZOO = ["llama.optimum", "gemma2.optimum", "qwen3.optimum", "deepseek_v3.optimum", "mixtral.dynamo18", "mixtral.transformers"]
+ZOO = ["llama.optimum", "gemma2.optimum", "qwen3.optimum", "deepseek_v3.optimum", "mixtral.dynamo18"]
 
 
 def all_cases():

@@ -25,7 +25,7 @@ BLIND = ["--attention=sinks-window", "--attention-sinks=0", "--attention-window=
 
 
 def logits_of(tools, library, folder, flags, tasks):
-    artefact = folder / "model.hone"
+    artefact = folder / f"{len(list(folder.iterdir()))}.hone"  # one path is one program, while it is loaded
     suite.run_tool([tools / "hone", "compile", MODEL, *flags, "-o", artefact, "--quiet"])
     module, found = runtime.Module(library, artefact), []
     names = module.names("forward", runtime.INPUT)

@@ -4,6 +4,7 @@
 
 import pathlib
 import re
+import subprocess
 import tempfile
 
 import numpy as np
@@ -19,8 +20,10 @@ def listed_experts(path, tools, folder):
     suite.run_tool([tools / "hone", "compile", path, "--stop-after=raise", "-o", folder / "raised.mlir"])
     text = (folder / "raised.mlir").read_text()
     experts = {}
-    for get, name in re.findall(r'(%\S+) = hone\.get_param @"?([^" ]+)"?', text):
-        if not re.search(rf"hone\.moe [^\n]*{get}\b", text):
+    reads = [(get, name, function) for function in text.split("func.func ")[1:]
+             for get, name in re.findall(r'(%\S+) = hone\.get_param @"?([^" ]+)"?', function)]
+    for get, name, function in reads:
+        if not re.search(rf"hone\.moe [^\n]*{get}\b", function):
             continue
         param = re.search(rf'hone\.param @"?{re.escape(name)}"? : [^\n]*', text).group()
         joined = re.search(r"hone\.joined = \[([^\]]*)\]", param)
@@ -50,3 +53,17 @@ def check_experts(path, expected, device, tools):
                 raise suite.Failure(f"{each} has other zeros than were pruned")
             if np.array_equal(before[each], after[each]):
                 raise suite.Failure(f"{each} is not trained")
+
+
+def check_refused(path, device, tools):
+    """What cannot be written is refused before the first step."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        np.save(folder / "tokens.npy", np.arange(4 * tuning.CONTEXT + 1, dtype=np.int32) % 64)
+        command = tuning.tune_command(device, tools, folder, path, steps=1, context=tuning.CONTEXT, batch=1)
+        result = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+        said = result.stderr.strip().splitlines()[-1:]
+        if result.returncode != 1 or not said or "cannot write the parameter 'transpose_" not in said[0] or "loss" in result.stderr:
+            raise suite.Failure(f"expected a refusal, but it ended with {result.returncode}: {result.stderr}")
+        if (folder / "tuned.onnx").exists():
+            raise suite.Failure("expected no file")

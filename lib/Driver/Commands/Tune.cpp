@@ -143,17 +143,34 @@ cli::TuningOptions TuneOptions::getTuning() const {
   return options;
 }
 
-/// Gives the parameter `name` of the file other elements.
-static absl::Status replaceWeight(ModuleOp module, const std::string &name, std::span<const char> bytes) {
+/// The parameter `name` of the file, which has so many bytes.
+static absl::StatusOr<ParamOp> findWeight(ModuleOp module, const std::string &name, uint64_t bytes) {
   auto param = module.lookupSymbol<ParamOp>(name);
-  if (!param || param.getTensorType().getEncoding() || getDenseBytes(param.getTensorType()) != bytes.size())
-    return io::invalid("cannot write the parameter '", name, "': the model's file has none of ", bytes.size(),
+  if (!param || param.getTensorType().getEncoding() || getDenseBytes(param.getTensorType()) != bytes)
+    return io::invalid("cannot write the parameter '", name, "': the model's file has none of ", bytes,
                        " bytes with that name");
+  return param;
+}
+
+/// Fails where the file has no place for what is trained.
+static absl::Status checkWeights(ModuleOp module, const TrainingStep &step) {
+  for (const auto &[name, bytes] : step.trained) {
+    auto found = step.joined.find(name);
+    std::vector<std::string> parts =
+        found == step.joined.end() ? std::vector<std::string>{name} : found->second.names;
+    for (const std::string &part : parts)
+      HONE_RETURN_IF_ERROR(findWeight(module, part, bytes / parts.size()).status());
+  }
+  return absl::OkStatus();
+}
+
+static absl::Status replaceWeight(ModuleOp module, const std::string &name, std::span<const char> bytes) {
+  HONE_ASSIGN_OR_RETURN(ParamOp param, findWeight(module, name, bytes.size()));
   param.setStorageAttr(makeResource(param.getTensorType(), {bytes.data(), bytes.size()}));
   return absl::OkStatus();
 }
 
-/// The same of a parameter of the step, which may be several of the file.
+/// Gives a parameter of the step, which may be several of the file, other elements there.
 static absl::Status replaceTrained(ModuleOp module, const TrainingStep &step, const std::string &name,
                                    std::span<const char> bytes) {
   auto found = step.joined.find(name);
@@ -281,7 +298,7 @@ static LogicalResult tune(TuneOptions &options, MLIRContext *context) {
   if ((options.pruning().isAsked() && failed(prune(options, *folder, module))) || failed(nameWeights(options, *module)))
     return failure();
   FailureOr<TrainingStep> step = compileTrainingStep(options.compile, options.training, *folder, context);
-  if (failed(step))
+  if (failed(step) || failed(report(loc, checkWeights(*module, *step))))
     return failure();
   auto receive = [&](const std::string &name, std::span<const char> bytes) {
     return replaceTrained(*module, *step, name, bytes);
