@@ -153,9 +153,8 @@ def reading(model, windows, group):
     return {name: (density / count, dropped / count, most) for name, (density, dropped, most, count) in sums.items()}
 
 
-def measure(build, model, pattern, tokens, tasks, window, output):
-    """Perplexity, and recall by depth."""
-    artefact = output / "model.hone"
+def measure(build, model, pattern, tokens, tasks, window, artefact):
+    """Perplexity, and recall by depth. `artefact` is no path of one before: one path is one program, while that is loaded."""
     run(build / "bin" / "hone", "compile", model, *flags_of(pattern), "-o", artefact, "--quiet")
     perplexity = json.loads(run(build / "bin" / "hone", "eval", artefact, "--tokens", tokens, "--window", window, "--json"))["perplexity"]
     module, by_depth = runtime.Module(build / "lib" / "libhone_rt.so", artefact), {}
@@ -192,9 +191,9 @@ def main():
     shares = reading(model, windows, group)
     print("| pattern | keys read | attention dropped: mean, most | perplexity | recall at depth " + ", ".join(f"{depth:g}" for depth in DEPTHS) + " |")
     print("| --- | --- | --- | --- | --- |")
-    for name, pattern in PATTERNS:
+    for number, (name, pattern) in enumerate(PATTERNS):
         density, dropped, most = shares[name]
-        perplexity, recalls = measure(options.build.resolve(), model, pattern, tokens, tasks, options.window, options.output)
+        perplexity, recalls = measure(options.build.resolve(), model, pattern, tokens, tasks, options.window, options.output / f"{number}.hone")
         print(f"| {name} | {100 * density:.1f} % | {100 * dropped:.2f} %, {100 * most:.1f} % | {perplexity:.3f} | "
               + ", ".join(f"{100 * recall:.0f} %" for recall in recalls) + " |", flush=True)
         if isinstance(pattern, float) and most > pattern / (1 + pattern):
