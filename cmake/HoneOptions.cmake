@@ -7,7 +7,8 @@ add_compile_options(-Wall -Wextra -Wno-unused-parameter)
 add_link_options(LINKER:--as-needed)
 
 # What one clone compiled serves all: ccache sees paths inside the sources as relative ones, and knows a precompiled header, which
-# holds absolute paths, by a sum of what it is made from (lib/Pch). CMake would also name the header's source, as an absolute path.
+# holds absolute paths, by a sum of what it is made from (hone_precompiled_headers). CMake would also name the header's source, as an
+# absolute path.
 add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
 set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -include-pch <PCH_FILE>)
 set(HONE_CCACHE CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_PCH_EXTSUM=1 CCACHE_SLOPPINESS=pch_defines,time_macros)
