@@ -14,7 +14,7 @@
 
 namespace {
 
-constexpr int64_t kStepRows = 4;                 // of few rows, those that are scored at a time
+constexpr int64_t kStepRows = 4;                 // of a small-M block, those scored at a time
 constexpr int64_t kGroupRows = kMostProductRows; // whose values are left out together
 static_assert((kBlockQueries + kGroupRows - 1) / kGroupRows < 32);
 
@@ -120,8 +120,8 @@ private:
     next.advance();
   }
 
-  /// sums += scores · values, of the rows of groups that are kept. A few rows of scores leave time to copy values where they
-  /// are needed; many rows have all at once.
+  /// sums += scores · values, of the rows of groups that are kept. Small-M scores leave time to copy values where they
+  /// are needed; large-M ones have all at once.
   void addValues(const CacheRows<Cache> &values, int64_t keyCount, uint32_t kept, Prefetch<Cache> &next) {
     int64_t step = block->count < kGemvRows ? kLanes : kBlockKeys;
     for (int64_t j = 0; j < keyCount; j += step) {
