@@ -86,6 +86,10 @@ def Hone_KvReplaceOp : Hone_KvOp<"kv_replace", [AllTypesMatch<["state", "next"]>
     Such a slot is replaced at most once on each path of a program. It has no history: a session returns to what it was by a
     checkpoint only.
 
+    With `in_place`, `value` is written where the slot is, if it is computed there: by an operation whose init is the slot's view and that
+    is the last one to read it. Otherwise it is copied. A call that fails leaves such a slot undefined: the session says so when it is read
+    next.
+
     *Constraints.*
 
     - C1. The type of `state` names a state of the module, and `slot` is one of its slots, which does not grow.
@@ -100,7 +104,8 @@ def Hone_KvReplaceOp : Hone_KvOp<"kv_replace", [AllTypesMatch<["state", "next"]>
     }
     ```
   }];
-  let arguments = (ins Hone_KvType:$state, AnyRankedTensor:$value, ConfinedAttr<I64Attr, [IntNonNegative]>:$slot);
+  let arguments = (ins Hone_KvType:$state, AnyRankedTensor:$value, ConfinedAttr<I64Attr, [IntNonNegative]>:$slot,
+                       UnitAttr:$in_place);
   let results = (outs Hone_KvType:$next);
   let assemblyFormat = "$state `[` $slot `]` `,` $value attr-dict `:` qualified(type($state)) `,` type($value)";
   let extraClassDeclaration = [{

@@ -118,6 +118,19 @@ def Hrt_StateViewOp : Hrt_StateOp<"state_view"> {
   let assemblyFormat = "$call `[` $slot `]` attr-dict `:` type($all)";
 }
 
+def Hrt_StateUpdateOp : Hrt_StateOp<"state_update"> {
+  let summary = "what a slot of the session's state holds, to be written there";
+  let description = [{
+    *Meaning.* Views slot number `slot`, which does not grow, as `hrt.state_view` does, dense and in memory of its own that the program may
+    write. What is written counts without `hrt.state_append`.
+
+    *Example.* `%moment = hrt.state_update %call[0] : tensor<64x32xf32>`
+  }];
+  let arguments = (ins Hrt_CallType:$call, I64Attr:$slot);
+  let results = (outs Hrt_Buffer:$all);
+  let assemblyFormat = "$call `[` $slot `]` attr-dict `:` type($all)";
+}
+
 def Hrt_StateExtendOp : Hrt_Op<"state_extend", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "room for fresh positions of a slot of the session's state";
   let description = [{

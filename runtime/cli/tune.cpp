@@ -6,6 +6,7 @@
 #include "hone/cli/tune.h"
 
 #include "cli/commands.h"
+#include "cli/profile.h"
 #include "cli/tuning_checkpoint.h"
 #include "cli/window_batch.h"
 #include "core/seconds.h"
@@ -362,7 +363,9 @@ absl::StatusOr<TuningResult> Tuning::run() {
 
 absl::StatusOr<TuningResult> runTuning(const std::string &artefact, const TuningData &data, const TuningData *valid,
                                        const TuningOptions &options, const ParameterReceiver &receive) {
-  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, rt::Module::load(artefact));
+  Profiler profiler;
+  HONE_RETURN_IF_ERROR(profiler.open(options.profile, /*inputs=*/{}));
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, rt::Module::load(artefact, profiler.recorder()));
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Session> session, rt::Session::create(module, kStep));
   session->setThreads(options.threads);
   HONE_ASSIGN_OR_RETURN(WindowBatch batch,
@@ -373,6 +376,7 @@ absl::StatusOr<TuningResult> runTuning(const std::string &artefact, const Tuning
   }
   HONE_ASSIGN_OR_RETURN(TuningResult result,
                         Tuning(*session, data, options, std::move(batch), std::move(validation)).run());
+  HONE_RETURN_IF_ERROR(profiler.write(*module));
   if (options.projects) {
     HONE_RETURN_IF_ERROR(session->call(kProject, {}).status());
   }

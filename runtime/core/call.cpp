@@ -261,6 +261,14 @@ bool CallContext::viewState(int64_t index, hone_tensor &all) {
   });
 }
 
+bool CallContext::updateState(int64_t index, hone_tensor &all) {
+  return attempt([&]() -> absl::Status {
+    HONE_ASSIGN_OR_RETURN(Slot * slot, findSlot(index));
+    HONE_ASSIGN_OR_RETURN(all, slot->update(symbols));
+    return absl::OkStatus();
+  });
+}
+
 bool CallContext::observe(int64_t site, const hone_tensor &values) {
   return !hooks.observer ||
          attempt([&] { return queue() ? observeDevice(site, values) : (*hooks.observer)(site, values); });

@@ -98,6 +98,7 @@ public:
   bool appendState(int64_t slot, const hone_tensor &fresh, hone_tensor &all);
   bool extendState(int64_t slot, std::span<const int64_t> sizes, hone_tensor &fresh);
   bool viewState(int64_t slot, hone_tensor &all);
+  bool updateState(int64_t slot, hone_tensor &all);
   bool observe(int64_t site, const hone_tensor &values);
 
   /// Null for a module that is on no device.

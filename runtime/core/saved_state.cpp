@@ -83,6 +83,7 @@ struct Held {
 absl::StatusOr<std::vector<Held>> heldBy(State &state, int64_t used) {
   std::vector<Held> all;
   for (const Slot &slot : state.slots()) {
+    HONE_RETURN_IF_ERROR(slot.checkHeld());
     Held held = {&slot, {}, 1, {nameOf(slot), slot.description().dtype, {}}};
     if (std::optional<HeldTensor> grown = slot.held()) {
       held.view = grown->buffer.view;

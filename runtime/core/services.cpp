@@ -88,6 +88,11 @@ void serviceStateView(hone_call *call, int64_t slot, hone_tensor *all) {
     CallContext::of(call).leave();
 }
 
+void serviceStateUpdate(hone_call *call, int64_t slot, hone_tensor *all) {
+  if (!CallContext::of(call).updateState(slot, *all))
+    CallContext::of(call).leave();
+}
+
 int64_t serviceStateLength(hone_call *call) {
   const State *state = CallContext::of(call).sessionState();
   return state ? state->length() : 0;
@@ -123,6 +128,7 @@ const Service kServices[] = {
     {"hone_rt_fail_with", reinterpret_cast<void *>(&serviceFailWith)},
     {"hone_rt_state_append", reinterpret_cast<void *>(&serviceStateAppend)},
     {"hone_rt_state_view", reinterpret_cast<void *>(&serviceStateView)},
+    {"hone_rt_state_update", reinterpret_cast<void *>(&serviceStateUpdate)},
     {"hone_rt_state_length", reinterpret_cast<void *>(&serviceStateLength)},
     {"hone_rt_state_lag", reinterpret_cast<void *>(&serviceStateLag)},
     {"hone_rt_state_padding", reinterpret_cast<void *>(&serviceStatePadding)},

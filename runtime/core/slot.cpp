@@ -138,7 +138,7 @@ absl::StatusOr<hone_tensor> Slot::append(const hone_tensor &fresh, const Lengths
   HONE_RETURN_IF_ERROR(adoptSizes(static_cast<hone_dtype>(fresh.dtype), sizesOf(fresh)));
   if (!grows()) {
     HONE_RETURN_IF_ERROR(replace(fresh));
-    return replacement->view;
+    return replacement ? replacement->view : buffer.view;
   }
   int64_t axis = *info->appendAxis, used = lengths.longest() - gone + pending, count = fresh.sizes[axis];
   HONE_RETURN_IF_ERROR(makeRoom(used + count, used));
@@ -159,6 +159,8 @@ absl::StatusOr<hone_tensor> Slot::extend(std::span<const int64_t> fresh, const L
 }
 
 absl::Status Slot::replace(const hone_tensor &fresh) {
+  if (isUpdated && !replacement && fresh.data == buffer.view.data) // written in place
+    return absl::OkStatus();
   HONE_ASSIGN_OR_RETURN(StateBuffer copy, memory->copyOf(fresh));
   if (replacement)
     retired.push_back(*std::move(replacement));
@@ -166,7 +168,38 @@ absl::Status Slot::replace(const hone_tensor &fresh) {
   return absl::OkStatus();
 }
 
+absl::Status Slot::checkHeld() const {
+  if (isLost)
+    return invalid("state '", info->name, "' is lost: the call that updated it failed");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StateBuffer> Slot::contentOnHost() const {
+  HONE_RETURN_IF_ERROR(checkHeld());
+  return memory->download(buffer);
+}
+
+void Slot::setContent(StateBuffer content) {
+  if (!content.owner)
+    return forget(); // at its beginning, which the next view asks for
+  buffer = std::move(content);
+  isLost = false;
+}
+
+absl::StatusOr<hone_tensor> Slot::update(const Symbols &symbols) {
+  HONE_RETURN_IF_ERROR(view(/*length=*/0, symbols).status());
+  if (grows() || replacement)
+    return invalid("cannot update state '", info->name, "' in place: it ",
+                   grows() ? "grows" : "was replaced in this call");
+  if (!isUpdated && buffer.owner.use_count() > 1) { // of checkpoints, or of the file
+    HONE_ASSIGN_OR_RETURN(buffer, memory->copyOf(buffer.view));
+  }
+  isUpdated = true;
+  return buffer.view;
+}
+
 absl::StatusOr<hone_tensor> Slot::view(int64_t length, const Symbols &symbols) {
+  HONE_RETURN_IF_ERROR(checkHeld());
   if (!isBegun) {
     HONE_ASSIGN_OR_RETURN(std::vector<int64_t> first, firstSizes(*info, symbols));
     setSizes(std::move(first));
@@ -267,6 +300,7 @@ absl::StatusOr<int64_t> Slot::checkContent(const Symbols &symbols, const hone_te
 }
 
 absl::Status Slot::beginWith(const Symbols &symbols, StateBuffer content, int64_t used) {
+  isLost = false;
   if (!content.owner)
     return absl::OkStatus();
   HONE_ASSIGN_OR_RETURN(std::vector<int64_t> first, firstSizes(*info, symbols));
@@ -344,10 +378,13 @@ void Slot::endCall(bool keep) {
   if (keep && replacement)
     buffer = *std::move(replacement);
   replacement.reset();
+  isLost |= isUpdated && !keep;
+  isUpdated = false;
 }
 
 void Slot::forget() {
   endCall(false);
+  isLost = false;
   if (!isBegun)
     return;
   keptSizes = std::move(sizes);

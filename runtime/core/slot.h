@@ -40,6 +40,10 @@ public:
   /// replaced as a whole begins as its beginning, or as zeros.
   absl::StatusOr<hone_tensor> view(int64_t length, const Symbols &symbols);
 
+  /// Of a slot that is replaced as a whole: the same in memory that nothing else refers to, which the caller writes. What is written is
+  /// what the slot holds; after a call that fails it is lost, and reading it an error.
+  absl::StatusOr<hone_tensor> update(const Symbols &symbols);
+
   /// Of a slot that grows, whether it is in blocks, whose moves moveInBlocks() does; of another, StateMemory::move of its positions.
   bool isInBlocks() const { return writer.has_value(); }
   void moveInBlocks(std::span<const PositionMove> moves);
@@ -56,9 +60,11 @@ public:
 
   /// Of a slot that is replaced as a whole: what it holds, which no call changes; without an owner where it is at its beginning.
   const StateBuffer &content() const { return buffer; }
+  /// Fails where it is lost.
+  absl::Status checkHeld() const;
   /// The same in the host's memory. Between two calls.
-  absl::StatusOr<StateBuffer> contentOnHost() const { return memory->download(buffer); }
-  void setContent(StateBuffer content) { buffer = std::move(content); }
+  absl::StatusOr<StateBuffer> contentOnHost() const;
+  void setContent(StateBuffer content);
 
   /// Of a slot that grows, what it holds, or none before the first append. `setHeld` replaces its memory by one that holds the same.
   std::optional<HeldTensor> held() const;
@@ -118,6 +124,7 @@ private:
   StateBuffer buffer;
   std::vector<StateBuffer> retired; // buffers that views of this call may still read
   std::optional<StateBuffer> replacement;
+  bool isUpdated = false, isLost = false; // this call writes what the slot holds; one that did so has failed
   int64_t pending = 0, reserved = 0, bound = std::numeric_limits<int64_t>::max();
   int64_t gone = 0;                 // positions of the text that were evicted
   int64_t written = 0;              // positions of the buffer that may hold something other than zeros

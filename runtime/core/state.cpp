@@ -272,6 +272,7 @@ std::shared_ptr<const Checkpoint> State::checkpoint() {
   point->hasBegun = hasBegun;
   for (const Slot &slot : all)
     point->contents.push_back(slot.grows() ? StateBuffer() : slot.content());
+  point->isLost = std::ranges::any_of(all, [](const Slot &slot) { return !slot.checkHeld().ok(); });
   std::erase_if(checkpoints, [](const std::weak_ptr<Checkpoint> &each) { return each.expired(); });
   checkpoints.push_back(point);
   return point;

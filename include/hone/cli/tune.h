@@ -61,6 +61,7 @@ struct TuningOptions {
   int64_t checkpointEvery = 100;
   int64_t validEvery = 100; // steps from one measurement on the validation data to the next
   std::string run;          // what checkpoints have to agree in
+  std::vector<std::string> profile; // what calls and kernels took, to .json files or, as a table, to "-"
 };
 
 /// The learning rate of step number `step`, from 0: (step + 1) / warmup of the whole, then constant or along half a cosine to 0.

@@ -19,7 +19,7 @@
 
 /// Where tensors of services and kernels are:
 ///   hone_call.inputs, hone_rt_alloc, hone_rt_arena, hone_rt_output, scalars    the host's memory
-///   hone_rt_state_append, hone_rt_state_view    `fresh` and `all` are in device memory, in rows; `fresh` may have any strides
+///   hone_rt_state_append, hone_rt_state_view, hone_rt_state_update    `fresh` and `all` are in device memory, in rows; `fresh` may have any strides
 ///   hone_rt_observe    `values` in device memory
 ///   kernels            operands' elements in device memory; names begin with "cuda."; they enqueue on the call's stream
 ///

@@ -117,6 +117,10 @@ typedef void (*hone_body_fn)(void *captures, int64_t begin, int64_t end);
 ///                                                  axis is replaced by `fresh`
 ///   void hone_rt_state_view(hone_call *, int64_t slot, hone_tensor *all)
 ///                                                  what the slot holds, this call's appends so far included
+///   void hone_rt_state_update(hone_call *, int64_t slot, hone_tensor *all)
+///                                                  the same, dense, of a slot without an axis, in memory that the program may
+///                                                  write: what it writes counts, and hone_rt_state_append of it copies nothing.
+///                                                  Where the call fails then, later calls that read the slot do
 ///   int64_t hone_rt_state_length(hone_call *)      positions held before this call, by the longest sequence
 ///   int64_t hone_rt_state_lag(hone_call *, int64_t sequence)
 ///                                                  how many fewer `sequence` holds. What is appended to it follows those

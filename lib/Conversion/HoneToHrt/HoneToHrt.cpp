@@ -146,7 +146,29 @@ static Value convertToSlot(OpBuilder &b, Location loc, Value fresh, RankedTensor
   return converted.getType() == wanted ? converted : Value(tensor::CastOp::create(b, loc, wanted, converted));
 }
 
+/// Views each slot that is replaced in place once, before all else, as memory that the function writes.
+static void updateSlots(func::FuncOp function, Value call) {
+  llvm::SmallSetVector<uint64_t, 8> slots;
+  function.walk([&](KvReplaceOp op) {
+    if (op.getInPlace())
+      slots.insert(op.getSlot());
+  });
+  llvm::SmallDenseMap<uint64_t, SmallVector<KvViewOp>> views;
+  function.walk([&](KvViewOp op) { views[op.getSlot()].push_back(op); });
+  OpBuilder b = OpBuilder::atBlockBegin(&function.getBody().front());
+  for (uint64_t slot : slots) {
+    Value updated;
+    for (KvViewOp view : views[slot]) {
+      if (!updated)
+        updated = hrt::StateUpdateOp::create(b, view.getLoc(), view.getType(), call, slot);
+      view.replaceAllUsesWith(updated);
+      view.erase();
+    }
+  }
+}
+
 static void replaceStateOps(func::FuncOp function, Value call) {
+  updateSlots(function, call);
   function.walk([&](Operation *op) {
     OpBuilder b(op);
     Location loc = op->getLoc();

@@ -191,12 +191,15 @@ struct AppendPattern : StatePattern<hrt::StateAppendOp> {
   }
 };
 
-struct ViewPattern : StatePattern<hrt::StateViewOp> {
-  using StatePattern::StatePattern;
-  SmallVector<Value> lower(hrt::StateViewOp op, OpAdaptor adaptor, Abi &abi) const override {
+template <typename Op>
+struct ViewPattern : StatePattern<Op> {
+  using StatePattern<Op>::StatePattern;
+  SmallVector<Value> lower(Op op, typename Op::Adaptor adaptor, Abi &abi) const override {
+    constexpr bool isWritten = std::is_same_v<Op, hrt::StateUpdateOp>;
     Value mark = abi.mark(), all = abi.allocate(sizeof(hone_tensor));
-    call(abi, op, "hone_rt_state_view", Type(), {adaptor.getCall(), abi.integer(op.getSlot()), all});
-    Value view = readTensor(abi, cast<MemRefType>(op.getAll().getType()), all);
+    this->call(abi, op, isWritten ? "hone_rt_state_update" : "hone_rt_state_view", Type(),
+               {adaptor.getCall(), abi.integer(op.getSlot()), all});
+    Value view = this->readTensor(abi, cast<MemRefType>(op.getAll().getType()), all);
     abi.release(mark);
     return {view};
   }
@@ -307,7 +310,8 @@ private:
 
   static void populate(LLVMTypeConverter &types, RewritePatternSet &patterns) {
     populateMemoryPatterns(types, patterns);
-    patterns.add<InputPattern, OutputPattern, WeightPattern, KernelPattern, AppendPattern, ViewPattern, ExtendPattern,
+    patterns.add<InputPattern, OutputPattern, WeightPattern, KernelPattern, AppendPattern, ViewPattern<hrt::StateViewOp>,
+                 ViewPattern<hrt::StateUpdateOp>, ExtendPattern,
                  ObservePattern, CheckPattern>(types);
     patterns.add<QuestionPattern<hrt::StateLengthOp>>(types, "hone_rt_state_length");
     patterns.add<QuestionPattern<hrt::StateLagOp>>(types, "hone_rt_state_lag");

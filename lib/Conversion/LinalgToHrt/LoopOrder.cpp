@@ -63,6 +63,12 @@ std::optional<int64_t> getStride(linalg::LinalgOp op, OpOperand &operand, unsign
   });
 }
 
+/// Whether each iteration reads or writes another element of `operand`: others stay in the cache where their elements lie apart.
+static bool dependsOnAllLoops(linalg::LinalgOp op, OpOperand &operand) {
+  AffineMap map = op.getMatchingIndexingMap(&operand);
+  return map.isProjectedPermutation() && map.getNumResults() == op.getNumLoops();
+}
+
 /// How much is gained by making `dim`, a loop of `size` iterations, the innermost loop.
 static int64_t getScore(linalg::LinalgOp op, unsigned dim, int64_t size) {
   constexpr int64_t few = 8; // iterations that fill no vector
@@ -71,11 +77,11 @@ static int64_t getScore(linalg::LinalgOp op, unsigned dim, int64_t size) {
   for (OpOperand &operand : op->getOpOperands()) {
     std::optional<int64_t> stride =
         sumStrides(op, operand, [&](AffineExpr index) { return getStep(index, dim); }); // of windows too
-    bool isOutput = op.isDpsInit(&operand);
+    int64_t weight = (op.isDpsInit(&operand) ? 3 : 2) * (dependsOnAllLoops(op, operand) ? 2 : 1);
     if (stride == 1)
-      score += isOutput ? 3 : 2;
+      score += weight;
     else if (stride != 0)
-      score -= isOutput ? 3 : 2;
+      score -= weight;
   }
   return score;
 }

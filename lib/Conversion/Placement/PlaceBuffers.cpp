@@ -83,8 +83,8 @@ private:
     if (isa<hrt::InputOp, hrt::OutputOp, hrt::WeightOp, hrt::ArenaOp>(op)) {
       for (Value result : op->getResults())
         seed(result, hrt::isOnDevice(result), op);
-    } else if (isa<hrt::KernelOp, hrt::StateAppendOp, hrt::StateViewOp, hrt::StateExtendOp, hrt::ObserveOp,
-                   hrt::CopyOp>(op)) {
+    } else if (isa<hrt::KernelOp, hrt::StateAppendOp, hrt::StateViewOp, hrt::StateUpdateOp, hrt::StateExtendOp,
+                   hrt::ObserveOp, hrt::CopyOp>(op)) {
       for (Value value : llvm::concat<Value>(llvm::to_vector(op->getOperands()), llvm::to_vector(op->getResults())))
         seed(value, true, op);
     } else if (isa<hrt::FetchOp, hrt::UploadOp>(op)) {

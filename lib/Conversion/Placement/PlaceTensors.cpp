@@ -61,7 +61,7 @@ private:
       return placeExtract(extract), success();
     if (auto write = dyn_cast<bufferization::MaterializeInDestinationOp>(op))
       return placeOutput(write), success();
-    if (isa<hrt::StateAppendOp, hrt::StateViewOp, hrt::KernelOp, hrt::ObserveOp>(op))
+    if (isa<hrt::StateAppendOp, hrt::StateViewOp, hrt::StateUpdateOp, hrt::KernelOp, hrt::ObserveOp>(op))
       return run(op, Side::Device), success();
     if (isa<tensor::InsertOp, tensor::FromElementsOp, tensor::GenerateOp>(op)) // generated: what the runtime answers
       return run(op, Side::Host), success();

@@ -82,7 +82,7 @@ struct TransferModel : DstBufferizableOpInterfaceExternalModel<TransferModel<Op>
   }
 };
 
-/// State is the runtime's memory: its views alias nothing of the program and are never written.
+/// State is the runtime's memory: its views alias nothing of the program, and only those of hrt.state_update are written.
 MemRefType getViewType(Value tensor) {
   auto type = cast<RankedTensorType>(tensor.getType());
   return getMemRefTypeWithFullyDynamicLayout(type) ? cast<MemRefType>(getMemRefTypeWithFullyDynamicLayout(type))
@@ -123,6 +123,25 @@ struct ViewModel : StateModel<ViewModel, StateViewOp> {
   }
 };
 
+struct UpdateModel : StateModel<UpdateModel, StateUpdateOp> {
+  static MemRefType getDenseType(Value tensor) {
+    auto type = cast<RankedTensorType>(tensor.getType());
+    return MemRefType::get(type.getShape(), type.getElementType());
+  }
+  bool isWritable(Operation *, Value, const AnalysisState &) const { return true; }
+  FailureOr<BufferLikeType> getBufferType(Operation *, Value value, const BufferizationOptions &,
+                                          const BufferizationState &, SmallVector<Value> &) const {
+    return cast<BufferLikeType>(getDenseType(value));
+  }
+  LogicalResult bufferize(Operation *op, RewriterBase &rewriter, const BufferizationOptions &,
+                          BufferizationState &) const {
+    auto update = cast<StateUpdateOp>(op);
+    replaceOpWithNewBufferizedOp<StateUpdateOp>(rewriter, op, getDenseType(update.getAll()), update.getCall(),
+                                                update.getSlot());
+    return success();
+  }
+};
+
 /// Reads its operand, and has no result.
 struct ObserveModel : StateModel<ObserveModel, ObserveOp> {
   LogicalResult bufferize(Operation *op, RewriterBase &rewriter, const BufferizationOptions &options,
@@ -143,6 +162,7 @@ void hone::hrt::registerBufferizableOpInterfaceExternalModels(DialectRegistry &r
     KernelOp::attachInterface<KernelModel>(*context);
     StateAppendOp::attachInterface<AppendModel>(*context);
     StateViewOp::attachInterface<ViewModel>(*context);
+    StateUpdateOp::attachInterface<UpdateModel>(*context);
     ObserveOp::attachInterface<ObserveModel>(*context);
     FetchOp::attachInterface<TransferModel<FetchOp>>(*context);
     UploadOp::attachInterface<TransferModel<UploadOp>>(*context);

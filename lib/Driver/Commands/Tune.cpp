@@ -42,6 +42,7 @@ struct TuneOptions {
   CompileOptions compile;
   TrainingOptions training;
   std::string log, checkpoint, points, sparseStart = "pruned";
+  std::vector<std::string> profile;
   int64_t steps = 0;
   std::optional<int64_t> checkpointEvery, validEvery;
   std::optional<double> targetLoss;
@@ -73,6 +74,9 @@ TuneOptions::TuneOptions(OptionSet &set) {
                                "Distill from this model of the same tokens; dense: the model before --prune");
   compile.target.declareDevice(set);
   set.add("log", log, "FILE.jsonl", "Write a line of JSON for each step to FILE");
+  set.add("profile", profile, "FILE.json",
+          "Write what every call and kernel took, as a trace for Perfetto or chrome://tracing; '-' prints the sums as a "
+          "table on stderr instead; may be given several times");
   set.add("checkpoint", checkpoint, "FILE.safetensors",
           "Write the state of the training to FILE now and then, and go on from there where it exists");
   set.add("checkpoint-every", checkpointEvery, "N", "Steps from one checkpoint to the next (default: 100)")
@@ -138,6 +142,7 @@ cli::TuningOptions TuneOptions::getTuning() const {
   cli::TuningOptions options = training.getTuning(steps);
   options.log = log;
   options.checkpoint = checkpoint;
+  options.profile = profile;
   options.checkpointEvery = checkpointEvery.value_or(options.checkpointEvery);
   options.validEvery = validEvery.value_or(steps);
   return options;
@@ -190,8 +195,10 @@ static LogicalResult placeOutputs(TuneOptions &options, ModuleOp module) {
     return failure();
   options.compile.outputs.path = *place;
   options.compile.outputs.others = {*place + kDataEnding.str()};
-  for (const std::string &other : {options.log, options.checkpoint})
-    if (!other.empty())
+  std::vector<std::string> others = {options.log, options.checkpoint};
+  llvm::append_range(others, options.profile);
+  for (const std::string &other : others)
+    if (!other.empty() && other != "-")
       options.compile.outputs.others.push_back(other);
   options.compile.otherInputs = options.training.listFiles();
   options.compile.otherInputs.push_back(options.points);

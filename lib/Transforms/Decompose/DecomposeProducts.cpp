@@ -33,8 +33,11 @@ static bool swapsLast(linalg::TransposeOp op) {
 Value hone::transposeLast(LocBuilder &b, Value tensor) {
   if (auto transpose = tensor.getDefiningOp<linalg::TransposeOp>(); transpose && swapsLast(transpose))
     return transpose.getInput();
-  if (auto product = tensor.getDefiningOp<MatmulOp>(); product && rankOf(tensor) == 2)
+  if (auto product = tensor.getDefiningOp<MatmulOp>(); product && rankOf(tensor) == 2) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointAfter(product); // its operands are not kept alive until the result is read
     return MatmulOp::create(b, transposeLast(b, product.getB()), transposeLast(b, product.getA()));
+  }
   Sizes sizes = tensor::getMixedSizes(b, b.getLoc(), tensor);
   SmallVector<int64_t> order = loopRange(0, sizes.size());
   std::swap(sizes[sizes.size() - 1], sizes[sizes.size() - 2]);

@@ -171,13 +171,13 @@ void TrainingStep::buildUpdates(const UpdateFactors &factors) {
   for (Parameter &parameter : parameters) {
     b.setLoc(parameter.param.getLoc());
     SmallVector<uint64_t> places = {parameter.slot};
-    SmallVector<Value> operands = {parameter.value, parameter.gradient};
+    SmallVector<Value> held = {parameter.value};
     for (StringRef moment : listMoments(options.optimizer)) {
       places.push_back(state.addSlot(parameter.param.getSymName() + "." + moment, parameter.param.getTensorType()));
-      operands.push_back(state.view(places.back()));
+      held.push_back(state.view(places.back()));
     }
-    for (auto [slot, value] :
-         llvm::zip_equal(places, buildUpdate(b, options, factors, operands, maskDecay ? parameter.projected : Value())))
+    for (auto [slot, value] : llvm::zip_equal(places, buildUpdate(b, options, factors, held, parameter.gradient,
+                                                                  maskDecay ? parameter.projected : Value())))
       state.replace(b, slot, value);
     ++numUpdates;
   }
@@ -207,23 +207,26 @@ void TrainingStep::finishCopy(func::FuncOp copy, Value state, Value loss) {
 void TrainingStep::accumulateGradients() {
   LocBuilder b = state.atEnd(), other(function.getLoc(), getReturn(accumulation));
   Value held = accumulation.getArgument(0);
-  auto combine = [](LocBuilder &at, Value sum, Value gradient, float scale) {
-    SmallVector<int64_t> loops = loopRange(0, cast<RankedTensorType>(gradient.getType()).getRank());
-    return buildMap(at, tensor::getMixedSizes(at, at.getLoc(), gradient), at.getF32Type(),
-                    {{sum, loops}, {gradient, loops}}, [&](LocBuilder &inner, ValueRange args) -> Value {
-                      Value both = arith::AddFOp::create(inner, args[0], args[1]);
-                      return arith::MulFOp::create(inner, both, constantF32(inner, scale));
-                    });
-  };
   for (Parameter &parameter : parameters) {
     b.setLoc(parameter.param.getLoc());
+    other.setLoc(parameter.param.getLoc());
     uint64_t slot = state.addSlot(parameter.param.getSymName() + ".accumulated", parameter.param.getTensorType());
-    Value sum =
-        combine(other, state.viewIn(accumulation, slot), getReturn(accumulation).getOperand(parameter.number), 1);
-    held = KvReplaceOp::create(other, held.getType(), held, sum, slot);
-    parameter.gradient =
-        combine(b, state.view(slot), parameter.gradient, 1.0f / static_cast<float>(options.accumulate));
-    state.replace(b, slot, buildZeros(b, parameter.gradient));
+    auto add = [](LocBuilder &inner, ValueRange old, ValueRange fresh) {
+      return SmallVector<Value>{arith::AddFOp::create(inner, old.front(), fresh.front())};
+    };
+    Value sum = updateElements(other, state.viewIn(accumulation, slot),
+                               getReturn(accumulation).getOperand(parameter.number), add)
+                    .front();
+    held = KvReplaceOp::create(other, held.getType(), held, sum, slot, /*in_place=*/true);
+    Value before = state.view(slot);
+    SmallVector<int64_t> loops = loopRange(0, parameter.param.getTensorType().getRank());
+    parameter.gradient = buildMap(
+        b, tensor::getMixedSizes(b, b.getLoc(), before), b.getF32Type(),
+        {{before, loops}, {parameter.gradient, loops}}, [&](LocBuilder &inner, ValueRange args) -> Value {
+          Value both = arith::AddFOp::create(inner, args[0], args[1]);
+          return arith::MulFOp::create(inner, both, constantF32(inner, 1.0f / static_cast<float>(options.accumulate)));
+        });
+    state.replace(b, slot, linalg::FillOp::create(b, constantF32(b, 0), before).getResult(0));
   }
   finishCopy(accumulation, held, getReturn(accumulation).getOperand(0));
 }

@@ -9,6 +9,8 @@
 #include "hone/Dialect/Onnx/OnnxDialect.h"
 #include "hone/Transforms/DecomposedParts.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
 using namespace mlir;
 
 namespace hone {
@@ -18,6 +20,20 @@ FailureOr<func::FuncOp> findGradients(ModuleOp module, StringRef cannot) {
   if (!gradients || gradients.isExternal())
     return module.emitError() << cannot << ": the model has no entry '" << kGradientsEntry << "'";
   return gradients;
+}
+
+SmallVector<Value>
+updateElements(LocBuilder &b, ValueRange held, ValueRange inputs,
+               llvm::function_ref<SmallVector<Value>(LocBuilder &, ValueRange, ValueRange)> step) {
+  int64_t rank = cast<RankedTensorType>(held.front().getType()).getRank();
+  SmallVector<AffineMap> maps(inputs.size() + held.size(), b.getMultiDimIdentityMap(rank));
+  SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
+  auto body = [&](OpBuilder &nested, Location loc, ValueRange all) {
+    LocBuilder inner(loc, nested);
+    linalg::YieldOp::create(inner, step(inner, all.drop_front(inputs.size()), all.take_front(inputs.size())));
+  };
+  auto results = linalg::GenericOp::create(b, held.getTypes(), inputs, held, maps, iterators, body).getResults();
+  return SmallVector<Value>(results.begin(), results.end());
 }
 
 func::ReturnOp EntryState::getReturn() { return cast<func::ReturnOp>(function.getBody().front().getTerminator()); }
@@ -61,7 +77,7 @@ Value EntryState::viewIn(func::FuncOp other, uint64_t slot) {
 }
 
 void EntryState::replace(LocBuilder &b, uint64_t slot, Value value) {
-  state = KvReplaceOp::create(b, state.getType(), state, value, slot);
+  state = KvReplaceOp::create(b, state.getType(), state, value, slot, /*in_place=*/true);
 }
 
 void EntryState::finish(ArrayRef<NamedResult> results) {

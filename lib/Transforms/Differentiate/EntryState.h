@@ -30,6 +30,13 @@ struct NamedResult {
 /// @gradients of a module. Fails, after an error that begins with `cannot`, where there is none.
 llvm::FailureOr<mlir::func::FuncOp> findGradients(mlir::ModuleOp module, llvm::StringRef cannot);
 
+/// What `step` makes of the elements of `held` and `inputs`, tensors of one shape and type: one for each of `held`, the inits, so that
+/// bufferization can write them in place.
+llvm::SmallVector<mlir::Value>
+updateElements(LocBuilder &b, mlir::ValueRange held, mlir::ValueRange inputs,
+               llvm::function_ref<llvm::SmallVector<mlir::Value>(LocBuilder &, mlir::ValueRange held,
+                                                                 mlir::ValueRange inputs)> step);
+
 /// Gives @gradients a state of its own, and makes another entry of it in place.
 class EntryState {
 public:
@@ -50,6 +57,7 @@ public:
   mlir::Value view(uint64_t slot) { return viewIn(function, slot); }
   /// The same in `other`, whose first argument is the state.
   mlir::Value viewIn(mlir::func::FuncOp other, uint64_t slot);
+  /// In place, where an operation computes `value` whose init is what the slot was.
   void replace(LocBuilder &b, uint64_t slot, mlir::Value value);
 
   /// Code before the return.

@@ -105,12 +105,13 @@ LogicalResult PathStep::findWeights() {
 /// Adds share · (e - w) · g to what earlier steps have left.
 void PathStep::buildIntegral(LocBuilder &b, Weight &weight, Value share) {
   uint64_t slot = state.addSlot(weight.param.getSymName(), weight.param.getTensorType());
-  SmallVector<Value> operands = {state.view(slot), weight.begin, weight.end, weight.gradient};
-  state.replace(b, slot, buildElements(b, operands, [&](LocBuilder &nested, ValueRange args) -> Value {
-                  Value whole = arith::SubFOp::create(nested, args[2], args[1]);
-                  Value part = arith::MulFOp::create(nested, arith::MulFOp::create(nested, share, whole), args[3]);
-                  return arith::AddFOp::create(nested, args[0], part);
-                }));
+  SmallVector<Value> inputs = {weight.begin, weight.end, weight.gradient};
+  auto add = [&](LocBuilder &nested, ValueRange held, ValueRange args) {
+    Value whole = arith::SubFOp::create(nested, args[1], args[0]);
+    Value part = arith::MulFOp::create(nested, arith::MulFOp::create(nested, share, whole), args[2]);
+    return SmallVector<Value>{arith::AddFOp::create(nested, held.front(), part)};
+  };
+  state.replace(b, slot, updateElements(b, state.view(slot), inputs, add).front());
   ++numIntegrals;
 }
 

@@ -4,6 +4,7 @@
 // Numbers of a step are computed in f64, and elements in f32.
 
 #include "UpdateParameter.h"
+#include "EntryState.h"
 #include "Products.h"
 #include "ProjectWeight.h"
 
@@ -158,41 +159,31 @@ static SmallVector<Value> updateSgd(const Element &at, const AddOptimizerOptions
 }
 
 SmallVector<Value> buildUpdate(LocBuilder &b, const AddOptimizerOptions &options, const UpdateFactors &factors,
-                               ArrayRef<Value> operands, Value projected) {
-  auto type = cast<RankedTensorType>(operands.front().getType());
-  double weightDecay = type.getRank() >= 2 ? options.weightDecay : 0;
+                               ValueRange held, Value gradient, Value projected) {
+  int64_t rank = cast<RankedTensorType>(held.front().getType()).getRank();
+  double weightDecay = rank >= 2 ? options.weightDecay : 0;
   AdamWNumbers numbers;
   if (options.optimizer == kAdamW)
     numbers = buildAdamWNumbers(b, factors, weightDecay);
-  size_t results = operands.size() - 1;
-  SmallVector<Value> empty(results, tensor::EmptyOp::create(b, type.getShape(), type.getElementType()));
-  bool keepsZeros = options.keepZeros && type.getRank() >= 2;
-  SmallVector<Value> inputs(operands);
+  bool keepsZeros = options.keepZeros && rank >= 2;
+  SmallVector<Value> inputs = {gradient};
   if (projected)
     inputs.push_back(projected);
-  SmallVector<AffineMap> maps(inputs.size() + results, b.getMultiDimIdentityMap(type.getRank()));
-  SmallVector<utils::IteratorType> iterators(type.getRank(), utils::IteratorType::parallel);
-  auto body = [&](OpBuilder &nested, Location loc, ValueRange all) {
-    LocBuilder inner(loc, nested);
+  return updateElements(b, held, inputs, [&](LocBuilder &inner, ValueRange old, ValueRange read) {
     Element at{inner};
-    SmallVector<Value> args(all.take_front(operands.size()));
-    if (factors.clip)
-      args[1] = at.multiply(args[1], factors.clip);
+    SmallVector<Value> args = {old.front(), factors.clip ? at.multiply(read.front(), factors.clip) : read.front()};
+    llvm::append_range(args, old.drop_front());
     Value decay;
     if (projected)
-      decay = at.multiply(factors.maskDecay, at.subtract(args[0], all[operands.size()]));
+      decay = at.multiply(factors.maskDecay, at.subtract(old.front(), read.back()));
     if (decay && options.sparseMode == kSrSte)
       args[1] = at.add(args[1], std::exchange(decay, Value()));
     SmallVector<Value> updated = options.optimizer == kAdamW ? updateAdamW(at, options, numbers, args, decay)
                                                              : updateSgd(at, options, factors.rate, weightDecay, args);
     if (keepsZeros)
-      updated.front() = at.keepZero(args.front(), updated.front());
-    linalg::YieldOp::create(inner, updated);
-  };
-  SmallVector<Type> types(results, type);
-  return llvm::to_vector<3>(
-      llvm::map_range(linalg::GenericOp::create(b, types, inputs, empty, maps, iterators, body).getResults(),
-                      [](OpResult result) -> Value { return result; }));
+      updated.front() = at.keepZero(old.front(), updated.front());
+    return updated;
+  });
 }
 
 } // namespace hone

@@ -39,8 +39,7 @@ mlir::Value buildNorm(LocBuilder &b, llvm::ArrayRef<mlir::Value> tensors);
 /// clip_grad_norm_ has it.
 mlir::Value buildClipFactor(LocBuilder &b, mlir::Value norm, double maxNorm);
 
-/// A parameter and its moments after the update; `operands` are the parameter, its gradient and the moments, of one type. With p, g and
-/// rate η, and a weight decay λ of parameters of two dimensions or more:
+/// `held`, a parameter and its moments, after the update, in place (updateElements); all tensors are of one type. With p, g and rate η, and a weight decay λ of parameters of two dimensions or more:
 ///
 /// - sgd: p - η (g + λ p);
 /// - momentum: v ← μ v + g + λ p; p - η v (Sutskever et al. 2013, without dampening);
@@ -51,7 +50,7 @@ mlir::Value buildClipFactor(LocBuilder &b, mlir::Value norm, double maxNorm);
 /// Where the model reads `projected` in place of the parameter, with the mask decay κ and d = κ (p - projected), the sparse mode sr-ste has
 /// g + d for g, and ast m + d for m but for the mean that is kept: v ← β2 v + (1 - β2) (m + d)².
 llvm::SmallVector<mlir::Value> buildUpdate(LocBuilder &b, const AddOptimizerOptions &options,
-                                           const UpdateFactors &factors, llvm::ArrayRef<mlir::Value> operands,
+                                           const UpdateFactors &factors, mlir::ValueRange held, mlir::Value gradient,
                                            mlir::Value projected);
 
 } // namespace hone

@@ -46,16 +46,16 @@
 // CHECK: %[[P:.*]] = hone.kv_view %{{.*}}[0] : !hone.kv<@training> -> tensor<8x2xf32>
 // CHECK: %[[PROJECTED:.*]] = tensor.collapse_shape
 // CHECK: linalg.transpose ins(%[[PROJECTED]] : tensor<8x2xf32>)
-// CHECK: %[[UPDATED:.*]]:3 = linalg.generic {{.*}} ins(%[[P]], %{{.*}}, %{{.*}}, %{{.*}}, %[[PROJECTED]] : {{.*}})
-// AST: ^bb0(%[[W:[^:]*]]: f32, %{{[^:]*}}: f32, %{{[^:]*}}: f32, %{{[^:]*}}: f32, %[[SW:[^:]*]]: f32,
+// CHECK: %[[UPDATED:.*]]:3 = linalg.generic {{.*}} ins(%{{.*}}, %[[PROJECTED]] : {{.*}}) outs(%[[P]], %{{.*}}, %{{.*}} :
+// AST: ^bb0(%{{[^:]*}}: f32, %[[SW:[^:]*]]: f32, %[[W:[^:]*]]: f32, %{{[^:]*}}: f32, %{{[^:]*}}: f32):
 // AST: %[[MASKED:.*]] = arith.subf %[[W]], %[[SW]]
 // AST: arith.mulf %{{.*}}, %[[MASKED]]
 // CHECK: hone.kv_replace %{{.*}}[0], %[[UPDATED]]#0
 // Vectors are read as they are.
-// CHECK: ins(%{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}} : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>)
+// CHECK: ins(%{{[^,]*}} : tensor<8xf32>) outs(%{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}} : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>)
 
 // SRSTE-LABEL: func.func @train_step(
-// SRSTE: ^bb0(%[[W:[^:]*]]: f32, %[[G:[^:]*]]: f32, %[[SW:[^:]*]]: f32,
+// SRSTE: ^bb0(%[[G:[^:]*]]: f32, %[[SW:[^:]*]]: f32, %[[W:[^:]*]]: f32):
 // SRSTE: %[[MASKED:.*]] = arith.subf %[[W]], %[[SW]]
 // SRSTE: %[[DECAY:.*]] = arith.mulf %{{.*}}, %[[MASKED]]
 // SRSTE: arith.addf %[[G]], %[[DECAY]]

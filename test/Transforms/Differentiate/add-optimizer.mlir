@@ -26,10 +26,11 @@
 // CHECK: %[[P:.*]] = hone.kv_view %[[STATE]][0]
 // CHECK: hone.linear
 // CHECK: %[[LOSS:.*]] = hone.cross_entropy
-// CHECK: %[[UPDATED:.*]]:3 = linalg.generic {{.*}} ins(%[[P]], %{{.*}}, %[[M]], %{{.*}} : {{.*}}) outs({{.*}} : tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>)
-// CHECK: hone.kv_replace %{{.*}}[0], %[[UPDATED]]#0
-// CHECK: hone.kv_replace %{{.*}}[4], %[[UPDATED]]#1
-// CHECK: hone.kv_replace %{{.*}}[5], %[[UPDATED]]#2
+// Written where they are.
+// CHECK: %[[UPDATED:.*]]:3 = linalg.generic {{.*}} ins(%{{.*}} : tensor<8x16xf32>) outs(%[[P]], %[[M]], %{{.*}} : tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>)
+// CHECK: hone.kv_replace %{{.*}}[0], %[[UPDATED]]#0 {in_place}
+// CHECK: hone.kv_replace %{{.*}}[4], %[[UPDATED]]#1 {in_place}
+// CHECK: hone.kv_replace %{{.*}}[5], %[[UPDATED]]#2 {in_place}
 // CHECK: return %{{.*}}, %[[LOSS]], %{{.*}} : !hone.kv<@training>, tensor<f32>, tensor<f32>
 
 // MOMENTUM: hone.state @training [#hone.slot<"w", tensor<8x16xf32> = @w>, #hone.slot<"gain", tensor<8xf32> = @gain>, #hone.slot<"w.velocity", tensor<8x16xf32>>, #hone.slot<"gain.velocity", tensor<8xf32>>]
@@ -56,16 +57,17 @@
 // ACCUMULATE-SAME: %[[STATE:.*]]: !hone.kv<@training>, {{.*}} -> (!hone.kv<@training>, tensor<f32> {onnx.name = "loss"})
 // ACCUMULATE-DAG: hone.kv_view %[[STATE]][0]
 // ACCUMULATE-DAG: %[[SUM:.*]] = hone.kv_view %[[STATE]][2]
-// ACCUMULATE: %[[MORE:.*]] = linalg.generic {{.*}} ins(%[[SUM]], %{{.*}} :
-// ACCUMULATE: %[[NEXT:.*]] = hone.kv_replace %[[STATE]][2], %[[MORE]]
+// ACCUMULATE: %[[MORE:.*]] = linalg.generic {{.*}} ins(%{{.*}} : tensor<8x16xf32>) outs(%[[SUM]] :
+// ACCUMULATE: %[[NEXT:.*]] = hone.kv_replace %[[STATE]][2], %[[MORE]] {in_place}
 // ACCUMULATE: hone.kv_replace %[[NEXT]][3]
 // ACCUMULATE: hone.state @training {{.*}} #hone.slot<"w.accumulated", tensor<8x16xf32>>, #hone.slot<"gain.accumulated", tensor<8xf32>>]
 // ACCUMULATE-LABEL: func.func @train_step(
 // ACCUMULATE-DAG: %[[QUARTER:.*]] = arith.constant 2.500000e-01 : f32
 // ACCUMULATE-DAG: %[[ZERO:.*]] = arith.constant 0.000000e+00 : f32
+// ACCUMULATE-DAG: %[[BEFORE:.*]] = hone.kv_view %{{.*}}[2]
 // ACCUMULATE: arith.mulf %{{.*}}, %[[QUARTER]] : f32
-// ACCUMULATE: %[[ZEROS:.*]] = linalg.fill ins(%[[ZERO]] : f32)
-// ACCUMULATE: hone.kv_replace %{{.*}}[2], %[[ZEROS]]
+// ACCUMULATE: %[[ZEROS:.*]] = linalg.fill ins(%[[ZERO]] : f32) outs(%[[BEFORE]] :
+// ACCUMULATE: hone.kv_replace %{{.*}}[2], %[[ZEROS]] {in_place}
 
 module {
   hone.param @w : tensor<16x8xf32, #hone.stored<f32, transposed>> = dense<1.0> : tensor<8x16xf32>

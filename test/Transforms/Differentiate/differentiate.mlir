@@ -11,9 +11,10 @@
 // CHECK-SAME: %[[X:.*]]: tensor<?x4xf32> {onnx.dims = ["rows", ""], onnx.name = "x"}, %[[DY:.*]]: tensor<?x8xf32> {onnx.name = "y.gradient"})
 // CHECK-SAME: -> (tensor<4x8xf32> {onnx.name = "w.gradient"}, tensor<8xf32> {onnx.name = "b.gradient"})
 // CHECK-NOT: hone.linear
-// CHECK: %[[DB:.*]] = linalg.generic {{.*}}iterator_types = ["parallel", "reduction"]} ins(%[[DY]] : tensor<?x8xf32>)
+// The product is where the adjoint is, and not at the end, as a transposed gradient is read there.
 // CHECK: %[[ROWS:.*]] = linalg.transpose ins(%[[X]] : tensor<?x4xf32>)
 // CHECK: %[[DW:.*]] = hone.matmul %[[ROWS]], %[[DY]] : (tensor<4x?xf32>, tensor<?x8xf32>) -> tensor<4x8xf32>
+// CHECK: %[[DB:.*]] = linalg.generic {{.*}}iterator_types = ["parallel", "reduction"]} ins(%[[DY]] : tensor<?x8xf32>)
 // CHECK: return %[[DW]], %[[DB]] : tensor<4x8xf32>, tensor<8xf32>
 module {
   hone.param @w : tensor<8x4xf32, #hone.stored<f32, transposed>> = dense<1.0> : tensor<4x8xf32>

@@ -25,12 +25,12 @@
 // CHECK: linalg.transpose ins(%[[AT]] : tensor<8x16xf32>)
 // CHECK: %[[LOSS:.*]] = hone.cross_entropy
 
-// CHECK: %[[SUM:.*]] = linalg.generic {{.*}} ins(%[[SO_FAR]], %[[W]], %[[END]], %{{.*}} :
+// CHECK: %[[SUM:.*]] = linalg.generic {{.*}} ins(%[[W]], %[[END]], %{{.*}} : {{.*}}) outs(%[[SO_FAR]] :
 // CHECK: arith.subf
 // CHECK: arith.mulf
 // CHECK: arith.mulf
 // CHECK: arith.addf
-// CHECK: %[[NEXT:.*]] = hone.kv_replace %[[STATE]][0], %[[SUM]]
+// CHECK: %[[NEXT:.*]] = hone.kv_replace %[[STATE]][0], %[[SUM]] {in_place}
 // CHECK: %[[SLOPE:.*]] = tensor.from_elements %{{.*}} : tensor<f64>
 // CHECK: return %[[NEXT]], %[[LOSS]], %[[SLOPE]]
 

@@ -41,6 +41,17 @@ protected:
     replace(1, {}, {value});
   }
 
+  /// Writes a slot in place; gives where it is.
+  const void *update(size_t slot, std::vector<float> values) {
+    auto room = state->slots()[slot].update({});
+    EXPECT_TRUE(room.ok()) << messageOf(room);
+    std::ranges::copy(values, static_cast<float *>(room->data));
+    auto updated = state->slots()[slot].append(*room, state->lengths());
+    EXPECT_TRUE(updated.ok()) << messageOf(updated);
+    EXPECT_EQ(updated->data, room->data);
+    return room->data;
+  }
+
   void expect(std::vector<float> gain, float count) {
     EXPECT_EQ(read(0), gain);
     EXPECT_EQ(read(1), std::vector{count});
@@ -89,6 +100,54 @@ TEST_F(StateBeginning, ResetsAndCheckpoints) {
   expect({1, 2}, 1);
   state->reset();
   expect({5, 7}, 0);
+}
+
+TEST_F(StateBeginning, UpdatesInPlace) {
+  const void *first = update(0, {1, 2});
+  ASSERT_TRUE(state->commit({}).ok());
+  expect({1, 2}, 0);
+  EXPECT_EQ(update(0, {3, 4}), first);
+  ASSERT_TRUE(state->commit({}).ok());
+  expect({3, 4}, 0);
+  EXPECT_EQ(weight.as<float>()[0], 5); // the beginning is nobody's to write
+  state->reset();
+  expect({5, 7}, 0);
+}
+
+TEST_F(StateBeginning, UpdatesLeaveCheckpointsAsTheyAre) {
+  const void *first = update(0, {1, 2});
+  ASSERT_TRUE(state->commit({}).ok());
+  auto point = state->checkpoint();
+  EXPECT_NE(update(0, {3, 4}), first);
+  ASSERT_TRUE(state->commit({}).ok());
+  expect({3, 4}, 0);
+  ASSERT_TRUE(state->restore(*point).ok());
+  expect({1, 2}, 0);
+}
+
+TEST_F(StateBeginning, FailedUpdatesAreLost) {
+  ASSERT_TRUE(state->commit({}).ok());
+  auto before = state->checkpoint();
+  update(0, {1, 2});
+  state->rollback();
+  EXPECT_THAT(messageOf(state->slots()[0].view(0, {})),
+              testing::HasSubstr("state 'gain' is lost: the call that updated it failed"));
+  EXPECT_FALSE(state->slots()[0].contentOnHost().ok());
+  EXPECT_FALSE(state->slots()[0].update({}).ok());
+  EXPECT_FALSE(state->restore(*state->checkpoint()).ok());
+  ASSERT_TRUE(state->restore(*before).ok());
+  expect({5, 7}, 0);
+  update(0, {1, 2});
+  state->rollback();
+  state->reset();
+  expect({5, 7}, 0);
+}
+
+TEST_F(StateBeginning, UpdatesReplaceNothingElse) {
+  step(1);
+  EXPECT_THAT(messageOf(state->slots()[0].update({})),
+              testing::HasSubstr("cannot update state 'gain' in place: it was replaced in this call"));
+  state->rollback();
 }
 
 TEST_F(StateBeginning, CopiesHoldTheSame) {

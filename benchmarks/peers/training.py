@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A step of `hone tune` beside one of PyTorch, eager and compiled: seconds and peak memory.
+
+All take turns. The steps are alike: f32, AdamW, gradients clipped to a norm of 1, the same windows of tokens. The first two steps of a
+run, in which PyTorch compiles, do not count; peak memory is of the whole process, with its compiler.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from environments import HERE, WORK, environment
+
+ENGINES = {"hone": [], "eager": [], "compiled": ["--compile"]}
+WARMUP = 2
+
+
+def measure(command, **settings):
+    """What a command prints, and the most memory that it held, in MiB."""
+    with subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True, **settings) as process:
+        text = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        sys.exit(f"{command[0]} failed with exit code {process.returncode}")
+    return text, usage.ru_maxrss / 1024
+
+
+def run_hone(options, threads):
+    """The seconds of each step, and the peak in MiB."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = pathlib.Path(folder, "log.jsonl")
+        _, peak = measure([options.build / "bin/hone", "tune", options.model, "--data", options.tokens, "--context", options.context, "--batch", options.batch,
+                           "--steps", options.steps, "--threads", threads, "--log", log, "--quiet", "-o", pathlib.Path(folder, "tuned.onnx")])
+        rates = [json.loads(line)["tokens_per_second"] for line in log.read_text(encoding="utf-8").splitlines()]
+    ends = [options.batch * options.context * (number + 1) / rate for number, rate in enumerate(rates)]
+    return [end - begin for begin, end in zip([0.0] + ends, ends)], peak
+
+
+def run_pytorch(options, threads, more):
+    text, peak = measure([environment(options.work, "engines") / "python", HERE / "training_worker.py", options.folder, options.tokens, "--context", options.context,
+                          "--batch", options.batch, "--steps", options.steps, "--threads", threads, *more], stderr=subprocess.DEVNULL)
+    return json.loads(text.splitlines()[-1]), peak
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", type=pathlib.Path, help="the ONNX model")
+    parser.add_argument("folder", type=pathlib.Path, help="the same in transformers' form: config.json, and weights or none")
+    parser.add_argument("tokens", type=pathlib.Path, help=".npy of token ids")
+    parser.add_argument("--build", type=pathlib.Path, default="build", help="the build folder")
+    parser.add_argument("--work", type=pathlib.Path, default=WORK, help="where the environments of the peers are")
+    parser.add_argument("--context", type=int, default=512)
+    parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
+    options = parser.parse_args()
+    print(f"{'threads':>7} {'engine':9} {'s/step':>8} {'tokens/s':>9} {'hone is':>8} {'peak, MiB':>10} {'hone has':>9}")
+    for threads in options.threads:
+        turns = [{name: run_hone(options, threads) if name == "hone" else run_pytorch(options, threads, ENGINES[name]) for name in options.engines}
+                 for _ in range(options.turns)]
+        seconds = {name: [statistics.median(turn[name][0][WARMUP:]) for turn in turns] for name in options.engines}
+        peaks = {name: max(turn[name][1] for turn in turns) for name in options.engines}
+        for name in options.engines:
+            each = statistics.median(seconds[name])
+            faster = statistics.median(peer / own for peer, own in zip(seconds[name], seconds[options.engines[0]]))
+            print(f"{threads:7} {name:9} {each:8.3f} {options.batch * options.context / each:9.0f} {faster:7.2f}× {peaks[name]:10.0f} "
+                  f"{peaks[options.engines[0]] / peaks[name]:8.2f}×", flush=True)
+
+
+if __name__ == "__main__":
+    main()
