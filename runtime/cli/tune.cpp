@@ -341,7 +341,6 @@ absl::StatusOr<TuningResult> Tuning::run() {
     auto begin = std::chrono::steady_clock::now();
     HONE_ASSIGN_OR_RETURN(Measured measured, step(number));
     seconds += rt::secondsSince(begin);
-    HONE_RETURN_IF_ERROR(keep(number + 1));
     double tokensDone = static_cast<double>((number + 1 - done) * options.batch * options.accumulate * data.context);
     result.tokensPerSecond = tokensDone / seconds;
     result.lastLoss = measured.loss;
@@ -351,6 +350,7 @@ absl::StatusOr<TuningResult> Tuning::run() {
     result.validAfter = valid.value_or(result.validAfter);
     HONE_RETURN_IF_ERROR(log.write(number + 1, measured.loss, measured.norm, learningRateAt(options, number),
                                    result.tokensPerSecond, valid));
+    HONE_RETURN_IF_ERROR(keep(number + 1)); // after the line, which a run that goes on from the checkpoint keeps
     char about[64];
     std::snprintf(about, sizeof(about), "loss %.4f, %.0f tokens/s", measured.loss, result.tokensPerSecond);
     progress.update(number + 1, about);

@@ -4,6 +4,7 @@
 // State in the host's memory.
 
 #include "core/host_snapshot.h"
+#include "hone/io/pages.h"
 
 #include <algorithm>
 
@@ -68,6 +69,11 @@ public:
 
   /// The operating system copies pages as they are written to.
   absl::Status makeWritable(std::span<HeldTensor>, int64_t) override { return absl::OkStatus(); }
+
+  void pageOut(const hone_tensor &tensor) override {
+    int64_t bytes = io::elementCount(tensor) * io::dtypeBytes(static_cast<hone_dtype>(tensor.dtype));
+    io::pageOut(tensor.data, static_cast<uint64_t>(bytes));
+  }
 
   absl::Status betweenCalls(absl::FunctionRef<absl::Status()> work) override { return work(); }
 

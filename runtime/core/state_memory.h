@@ -97,6 +97,9 @@ public:
   /// where there is not so much, and has changed nothing then.
   virtual absl::Status makeWritable(std::span<HeldTensor> tensors, int64_t first) = 0;
 
+  /// The memory of a tensor of another owner that the session does not read any more: the system may reclaim it.
+  virtual void pageOut(const hone_tensor &) {}
+
   /// Runs `work`, copies between calls, and waits for what it enqueued.
   virtual absl::Status betweenCalls(absl::FunctionRef<absl::Status()> work) = 0;
 

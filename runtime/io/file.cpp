@@ -12,6 +12,7 @@
 
 #include <cstdio>
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <utility>
@@ -137,6 +138,19 @@ void releasePages(const void *begin, uint64_t bytes) {
   auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)), from = reinterpret_cast<uintptr_t>(begin);
   uintptr_t inPage = from % page;
   madvise(reinterpret_cast<void *>(from - inPage), bytes + inPage, MADV_DONTNEED);
+}
+
+void pageOut(const void *begin, uint64_t bytes) {
+  auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)), first = reinterpret_cast<uintptr_t>(begin);
+  uintptr_t from = (first + page - 1) / page * page, to = (first + bytes) / page * page;
+  if (from < to)
+    madvise(reinterpret_cast<void *>(from), to - from, MADV_PAGEOUT); // a wish: Linux before 5.4 has none
+}
+
+void trimHeap() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
 }
 
 void ScratchFile::release(uint64_t begin, uint64_t end) const { releasePages(bytes + begin, end - begin); }

@@ -14,6 +14,12 @@ namespace hone::io {
 /// what shares a page with them. Does nothing to what they are.
 void releasePages(const void *begin, uint64_t bytes);
 
+/// Lets the system reclaim the whole pages of the range, which the process does not read soon. Does nothing to what they hold.
+void pageOut(const void *begin, uint64_t bytes);
+
+/// Returns what the allocator keeps of freed memory to the system.
+void trimHeap();
+
 } // namespace hone::io
 
 #endif // HONE_IO_PAGES_H

@@ -19,6 +19,7 @@
 #include "hone/Transforms/Passes.h"
 #include "hone/cli/plan.h"
 #include "hone/io/file.h"
+#include "hone/io/pages.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -307,6 +308,7 @@ static LogicalResult tune(TuneOptions &options, MLIRContext *context) {
   FailureOr<TrainingStep> step = compileTrainingStep(options.compile, options.training, *folder, context);
   if (failed(step) || failed(report(loc, checkWeights(*module, *step))))
     return failure();
+  io::trimHeap(); // of what compiling took
   auto receive = [&](const std::string &name, std::span<const char> bytes) {
     return replaceTrained(*module, *step, name, bytes);
   };
