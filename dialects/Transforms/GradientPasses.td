@@ -71,7 +71,10 @@ def AddOptimizer : Pass<"hone-add-optimizer", "::mlir::ModuleOp"> {
     - `sgd`: p - η (g + λ p);
     - `momentum`: v ← μ v + g + λ p; p - η v;
     - `adamw` (Loshchilov and Hutter 2019): m ← β1 m + (1 - β1) g; v ← β2 v + (1 - β2) g²;
-      p (1 - η λ) - η (m / (1 - β1^t)) / (√(v / (1 - β2^t)) + ε).
+      p (1 - η λ) - η (m / (1 - β1^t)) / (√(v / (1 - β2^t)) + ε);
+    - `muon` (Jordan et al. 2024), of matrices [m, n] of hidden layers: v ← μ v + (1 - μ) g; p (1 - η λ) - η 0.2 √max(m, n) O(μ v + (1 - μ) g),
+      where O makes the matrix nearly orthogonal by five Newton-Schulz steps of products. Tables of embeddings, the last layer, experts and
+      vectors are updated by adamw.
 
     With `keep-zeros`, elements of parameters of two dimensions or more that are 0 stay 0: a pruned model keeps its mask.
 
@@ -95,7 +98,7 @@ def AddOptimizer : Pass<"hone-add-optimizer", "::mlir::ModuleOp"> {
     error; one that is stored transposed gets the shape that it has in its file.
   }];
   let options = [
-    Option<"optimizer", "optimizer", "std::string", /*default=*/"\"adamw\"", "sgd, momentum or adamw">,
+    Option<"optimizer", "optimizer", "std::string", /*default=*/"\"adamw\"", "sgd, momentum, adamw or muon">,
     Option<"weightDecay", "weight-decay", "double", /*default=*/"0", "what of a parameter is taken away, times the learning rate">,
     Option<"maxNorm", "max-norm", "double", /*default=*/"0", "largest norm of all gradients; 0: any">,
     Option<"keepZeros", "keep-zeros", "bool", /*default=*/"false", "whether elements of matrices that are 0 stay 0">,
@@ -105,7 +108,7 @@ def AddOptimizer : Pass<"hone-add-optimizer", "::mlir::ModuleOp"> {
     Option<"m", "m", "int64_t", /*default=*/"4", "with a sparse mode, inputs of a group: 2 to 128">,
     Option<"accumulate", "accumulate", "int64_t", /*default=*/"1", "batches whose gradients a step takes the mean of">,
     Option<"evaluate", "evaluate", "bool", /*default=*/"false", "whether to make an entry that computes the loss alone">,
-    Option<"momentum", "momentum", "double", /*default=*/"0.9", "of momentum: what is kept of the velocity">,
+    Option<"momentum", "momentum", "double", /*default=*/"0.9", "of momentum and muon: what is kept of the velocity">,
     Option<"beta1", "beta1", "double", /*default=*/"0.9", "of adamw: what is kept of the mean of gradients">,
     Option<"beta2", "beta2", "double", /*default=*/"0.999", "of adamw: what is kept of the mean of their squares">,
     Option<"epsilon", "epsilon", "double", /*default=*/"1e-8", "of adamw: added to the root of that mean">

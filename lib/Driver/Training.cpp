@@ -39,6 +39,8 @@ static constexpr double kDistillWeight = 0.67, kTemperature = 2;
 /// What masked decay adds of an element to its gradient (Hu et al. 2024, for GPT-2), and the part of the steps in which ast's grows.
 static constexpr double kMaskDecayOfGpt2 = 6e-5;
 static constexpr int64_t kRampParts = 4;
+/// What muon keeps of the velocity (Jordan et al. 2024).
+static constexpr double kMuonMomentum = 0.95;
 /// What a teacher is called in the module of its student.
 static constexpr llvm::StringLiteral kTeacher = "teacher";
 
@@ -67,29 +69,29 @@ void TrainingOptions::declareWindows(OptionSet &set) {
 }
 
 void TrainingOptions::declareOptimizer(OptionSet &set) {
-  auto isAdamW = [this] { return optimizer == "adamw"; };
+  auto isAdamW = [this] { return optimizer == "adamw" || optimizer == "muon"; };
   set.add("learning-rate", learningRate, "X", "The largest learning rate (default: 1e-4)")
       .check(notNegative(learningRate, "learning-rate"));
   set.add("warmup", warmup, "N", "Steps in which the learning rate grows (default: 0)").upTo();
   set.add("schedule", schedule, "KIND", "The learning rate after that: cosine, which falls to 0 (default), or constant")
       .oneOf({"cosine", "constant"});
-  set.add("optimizer", optimizer, "NAME", "How parameters are updated: sgd, momentum or adamw (default)")
-      .oneOf({"sgd", "momentum", "adamw"});
+  set.add("optimizer", optimizer, "NAME", "How parameters are updated: sgd, momentum, adamw (default), or muon, which updates all but hidden matrices as adamw")
+      .oneOf({"sgd", "momentum", "adamw", "muon"});
   set.add("weight-decay", weightDecay, "X", "Weight decay of matrices (default: 0)")
       .check(notNegative(weightDecay, "weight-decay"));
   set.add("clip-norm", clipNorm, "X", "Largest norm of the gradients; 0: any (default: 1)")
       .check(notNegative(clipNorm, "clip-norm"));
-  set.add("momentum", momentum, "X", "What momentum keeps of the velocity (default: 0.9)")
-      .needs("--optimizer=momentum", [this] { return optimizer == "momentum"; })
+  set.add("momentum", momentum, "X", "What momentum and muon keep of the velocity (default: 0.9, of muon 0.95)")
+      .needs("--optimizer=momentum or muon", [this] { return optimizer == "momentum" || optimizer == "muon"; })
       .check(belowOne(momentum, "momentum"));
   set.add("beta1", beta1, "X", "What adamw keeps of the mean of gradients (default: 0.9)")
-      .needs("--optimizer=adamw", isAdamW)
+      .needs("--optimizer=adamw or muon", isAdamW)
       .check(belowOne(beta1, "beta1"));
   set.add("beta2", beta2, "X", "What adamw keeps of the mean of their squares (default: 0.999)")
-      .needs("--optimizer=adamw", isAdamW)
+      .needs("--optimizer=adamw or muon", isAdamW)
       .check(belowOne(beta2, "beta2"));
   set.add("epsilon", epsilon, "X", "What adamw adds to the root of that mean (default: 1e-8)")
-      .needs("--optimizer=adamw", isAdamW)
+      .needs("--optimizer=adamw or muon", isAdamW)
       .check(notNegative(epsilon, "epsilon"));
 }
 
@@ -132,7 +134,7 @@ AddOptimizerOptions TrainingOptions::getOptimizer() const {
   options.m = width;
   options.accumulate = accumulate;
   options.evaluate = !valid.empty();
-  options.momentum = momentum.value_or(options.momentum);
+  options.momentum = momentum.value_or(optimizer == "muon" ? kMuonMomentum : options.momentum);
   options.beta1 = beta1.value_or(options.beta1);
   options.beta2 = beta2.value_or(options.beta2);
   options.epsilon = epsilon.value_or(options.epsilon);

@@ -21,6 +21,7 @@ from onnx.reference import ReferenceEvaluator
 
 import gradient_models
 import suite
+from tuning_matrices import keep_largest, orthogonalize, shrink
 
 VOCABULARY, WIDTH, HIDDEN, CONTEXT, BATCH, STEPS = 24, 16, 32, 10, 3, 5
 TOKENS = 131  # 13 windows: a step goes from one order of them to the next
@@ -123,9 +124,9 @@ class Optimizer:
         flags = [f"--optimizer={self.kind}", f"--weight-decay={self.decay}", f"--clip-norm={self.clip}"]
         if self.keeps_zeros:
             flags.append("--keep-zeros")
-        if self.kind == "momentum":
+        if self.kind in ("momentum", "muon"):
             flags.append(f"--momentum={self.momentum}")
-        if self.kind == "adamw":
+        if self.kind in ("adamw", "muon"):
             flags += [f"--beta1={self.betas[0]}", f"--beta2={self.betas[1]}", f"--epsilon={self.epsilon}"]
         return flags
 
@@ -152,7 +153,11 @@ class Optimizer:
 
     def update_one(self, name, value, gradient, rate):
         decay = self.decay if value.ndim >= 2 else 0.0
-        if self.kind != "adamw":
+        if self.kind == "muon" and self.is_hidden(value):
+            velocity = self.moments[name] = self.momentum * self.moments.get(name, 0.0) + (1 - self.momentum) * gradient
+            ahead = self.momentum * velocity + (1 - self.momentum) * gradient
+            return value * (1 - rate * decay) - rate * 0.2 * np.sqrt(max(value.shape)) * orthogonalize(ahead)
+        if self.kind in ("sgd", "momentum"):
             step = gradient + decay * value
             if self.kind == "momentum":
                 step = self.moments[name] = self.momentum * self.moments.get(name, 0.0) + step
@@ -163,6 +168,12 @@ class Optimizer:
         self.moments[name] = first, second
         corrected = first / (1 - self.betas[0] ** self.steps), second / (1 - self.betas[1] ** self.steps)
         return value * (1 - rate * decay) - rate * corrected[0] / (np.sqrt(corrected[1]) + self.epsilon)
+
+
+    @staticmethod
+    def is_hidden(value):
+        """Neither a vector, nor a table or a layer with the size of the vocabulary."""
+        return value.ndim == 2 and VOCABULARY not in value.shape
 
 
 class SparseOptimizer(Optimizer):
@@ -214,22 +225,6 @@ class SparseOptimizer(Optimizer):
         self.moments[name] = first, second
         root = np.sqrt(second / (1 - self.betas[1] ** self.steps)) + self.epsilon
         return value * (1 - rate * self.decay) - rate * (first + decay) / (1 - self.betas[0] ** self.steps) / root
-
-
-def keep_largest(value):
-    """Two of each four rows, by magnitude."""
-    groups = value.reshape(-1, 4, value.shape[1])
-    order = np.argsort(-np.abs(groups), axis=1, kind="stable")
-    kept = np.zeros(groups.shape, bool)
-    np.put_along_axis(kept, order[:, :2], True, axis=1)
-    return np.where(kept, groups, 0).reshape(value.shape)
-
-
-def shrink(value):
-    """Less the third magnitude of each four rows."""
-    groups = value.reshape(-1, 4, value.shape[1])
-    third = np.sort(np.abs(groups), axis=1)[:, 1:2]
-    return (np.sign(groups) * np.maximum(np.abs(groups) - third, 0)).reshape(value.shape)
 
 
 class OnnxOptimizer(Optimizer):
@@ -490,4 +485,8 @@ OPTIMIZERS = {
     "s-ste/pruned": lambda: SparseOptimizer("s-ste", start="pruned"),
     "onnx/momentum": lambda: OnnxOptimizer("momentum", decay=0.2, clip=0.0),
     "onnx/adam": lambda: OnnxOptimizer("adamw", clip=0.0, epsilon=1e-20),
+    "muon": lambda: Optimizer("muon", decay=0.5, momentum=0.9),
+    "muon/unclipped": lambda: Optimizer("muon", clip=0.0),
+    "muon/pruned": lambda: Optimizer("muon", decay=0.5, keeps_zeros=True),
+    "sr-ste/muon": lambda: SparseOptimizer("sr-ste", mask_decay=0.5, start="pruned", kind="muon"),
 }

@@ -8,6 +8,7 @@
 #include "ProjectWeight.h"
 #include "UpdateParameter.h"
 
+#include "hone/Dialect/Hone/HoneStorage.h"
 #include "hone/Transforms/Adjoints.h"
 #include "hone/Transforms/Passes.h"
 
@@ -52,6 +53,8 @@ private:
   LogicalResult checkNames();
   UpdateFactors buildFactors(LocBuilder &b, Value norm);
   Value advance(LocBuilder &b, StringRef name, double decay);
+  int64_t findVocabulary();
+  StringRef getOptimizer(ParamOp param, int64_t vocabulary);
   void buildUpdates(const UpdateFactors &factors);
   func::FuncOp copyFunction(StringRef name);
   void finishCopy(func::FuncOp copy, Value state, Value loss);
@@ -159,24 +162,44 @@ UpdateFactors TrainingStep::buildFactors(LocBuilder &b, Value norm) {
   if (maskDecay)
     factors.maskDecay = tensor::ExtractOp::create(b, maskDecay, ValueRange());
   factors.clip = options.maxNorm > 0 ? buildClipFactor(b, norm, options.maxNorm) : Value();
-  if (options.optimizer == kAdamW) {
+  if (options.optimizer == kAdamW || options.optimizer == kMuon) {
     factors.firstCorrection = advance(b, "adamw.first_correction", options.beta1);
     factors.secondCorrection = advance(b, "adamw.second_correction", options.beta2);
   }
   return factors;
 }
 
+/// The number of logits of a position, or -1.
+int64_t TrainingStep::findVocabulary() {
+  int64_t size = -1;
+  function.walk([&](CrossEntropyOp loss) { size = loss.getLogits().getType().getShape().back(); });
+  return size;
+}
+
+/// Muon is for the matrices of hidden layers: neither for a table of embeddings nor for the last layer, which have the size of the
+/// vocabulary, nor for matrices of experts that are one parameter.
+StringRef TrainingStep::getOptimizer(ParamOp param, int64_t vocabulary) {
+  RankedTensorType type = param.getTensorType();
+  if (options.optimizer != kMuon)
+    return options.optimizer;
+  bool isHidden = type.getRank() == 2 && !llvm::is_contained(type.getShape(), vocabulary) &&
+                  !isa<StackedAttr>(param.getStorage());
+  return isHidden ? kMuon : kAdamW;
+}
+
 void TrainingStep::buildUpdates(const UpdateFactors &factors) {
+  int64_t vocabulary = findVocabulary();
   LocBuilder b = state.atEnd();
   for (Parameter &parameter : parameters) {
     b.setLoc(parameter.param.getLoc());
     SmallVector<uint64_t> places = {parameter.slot};
     SmallVector<Value> held = {parameter.value};
-    for (StringRef moment : listMoments(options.optimizer)) {
+    StringRef optimizer = getOptimizer(parameter.param, vocabulary);
+    for (StringRef moment : listMoments(optimizer)) {
       places.push_back(state.addSlot(parameter.param.getSymName() + "." + moment, parameter.param.getTensorType()));
       held.push_back(state.view(places.back()));
     }
-    for (auto [slot, value] : llvm::zip_equal(places, buildUpdate(b, options, factors, held, parameter.gradient,
+    for (auto [slot, value] : llvm::zip_equal(places, buildUpdate(b, optimizer, options, factors, held, parameter.gradient,
                                                                   maskDecay ? parameter.projected : Value())))
       state.replace(b, slot, value);
     ++numUpdates;

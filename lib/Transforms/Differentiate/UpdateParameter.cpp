@@ -5,6 +5,7 @@
 
 #include "UpdateParameter.h"
 #include "EntryState.h"
+#include "Orthogonalize.h"
 #include "Products.h"
 #include "ProjectWeight.h"
 
@@ -18,13 +19,15 @@ namespace hone {
 
 /// What PyTorch adds to a norm before it divides by it.
 static constexpr double kNormOffset = 1e-6;
+/// What of adamw's usual step the elements of an orthogonal matrix are made to be (Liu et al. 2025).
+static constexpr double kMuonScale = 0.2;
 /// Most inputs of a group, as hone-prune-nm has it.
 static constexpr int64_t kMostGroup = 128;
 
 LogicalResult checkOptimizer(Location loc, const AddOptimizerOptions &options) {
-  if (!llvm::is_contained({kSgd, kMomentum, kAdamW}, StringRef(options.optimizer)))
+  if (!llvm::is_contained({kSgd, kMomentum, kAdamW, kMuon}, StringRef(options.optimizer)))
     return emitError(loc) << "unsupported optimizer '" << options.optimizer << "'; supported: " << kSgd << ", "
-                          << kMomentum << ", " << kAdamW;
+                          << kMomentum << ", " << kAdamW << ", " << kMuon;
   if (!options.sparseMode.empty() && !llvm::is_contained({kSrSte, kAst, kSSte}, StringRef(options.sparseMode)))
     return emitError(loc) << "unsupported sparse mode '" << options.sparseMode << "'; supported: " << kSrSte << ", "
                           << kAst << ", " << kSSte;
@@ -56,7 +59,7 @@ ArrayRef<llvm::StringLiteral> listMoments(StringRef optimizer) {
   static constexpr llvm::StringLiteral kVelocity[] = {"velocity"}, kMoments[] = {"first_moment", "second_moment"};
   if (optimizer == kSgd)
     return {};
-  return optimizer == kMomentum ? ArrayRef<llvm::StringLiteral>(kVelocity) : ArrayRef<llvm::StringLiteral>(kMoments);
+  return optimizer == kAdamW ? ArrayRef<llvm::StringLiteral>(kMoments) : ArrayRef<llvm::StringLiteral>(kVelocity);
 }
 
 //===- Numbers ----------------------------------------------------------------------------------------------------===//
@@ -147,39 +150,92 @@ static SmallVector<Value> updateAdamW(const Element &at, const AddOptimizerOptio
 }
 
 /// With and without momentum.
-static SmallVector<Value> updateSgd(const Element &at, const AddOptimizerOptions &options, Value rate,
-                                    double weightDecay, ValueRange args) {
+static SmallVector<Value> updateSgd(const Element &at, StringRef optimizer, const AddOptimizerOptions &options,
+                                    Value rate, double weightDecay, ValueRange args) {
   Value velocity = args[1];
   if (weightDecay > 0)
     velocity = at.add(velocity, at.multiply(at(weightDecay), args[0]));
-  if (options.optimizer == kSgd)
+  if (optimizer == kSgd)
     return {at.subtract(args[0], at.multiply(rate, velocity))};
   velocity = at.add(at.multiply(at(options.momentum), args[2]), velocity);
   return {at.subtract(args[0], at.multiply(rate, velocity)), velocity};
 }
 
-SmallVector<Value> buildUpdate(LocBuilder &b, const AddOptimizerOptions &options, const UpdateFactors &factors,
-                               ValueRange held, Value gradient, Value projected) {
-  int64_t rank = cast<RankedTensorType>(held.front().getType()).getRank();
-  double weightDecay = rank >= 2 ? options.weightDecay : 0;
-  AdamWNumbers numbers;
-  if (options.optimizer == kAdamW)
-    numbers = buildAdamWNumbers(b, factors, weightDecay);
-  bool keepsZeros = options.keepZeros && rank >= 2;
+namespace {
+/// What an update reads of one element of a gradient.
+struct GradientReader {
+  const AddOptimizerOptions &options;
+  const UpdateFactors &factors;
+
+  /// κ (p - projected), or null; `read` is the gradient, and the projection if there is one.
+  Value decay(const Element &at, Value parameter, ValueRange read) const {
+    return read.size() > 1 ? at.multiply(factors.maskDecay, at.subtract(parameter, read[1])) : Value();
+  }
+  /// Clipped, with the mask decay of sr-ste.
+  Value gradient(const Element &at, ValueRange read, Value decay) const {
+    Value clipped = factors.clip ? at.multiply(read[0], factors.clip) : read[0];
+    return decay && options.sparseMode == kSrSte ? at.add(clipped, decay) : clipped;
+  }
+};
+} // namespace
+
+/// `inputs` are the gradient, and the projection if there is one.
+static SmallVector<Value> updateMuon(LocBuilder &b, const AddOptimizerOptions &options, const GradientReader &reader,
+                                     ValueRange held, ValueRange inputs) {
+  SmallVector<int64_t> loops = loopRange(0, 2);
+  Sizes sizes = tensor::getMixedSizes(b, b.getLoc(), held[0]);
+  SmallVector<Operand> operands = {{held[0], loops}};
+  for (Value input : inputs)
+    operands.push_back({input, loops});
+  Value gradient = buildMap(b, sizes, b.getF32Type(), operands, [&](LocBuilder &inner, ValueRange args) {
+    Element at{inner};
+    return reader.gradient(at, args.drop_front(), reader.decay(at, args[0], args.drop_front()));
+  });
+  auto mix = [&](LocBuilder &inner, ValueRange old, ValueRange fresh) {
+    return SmallVector<Value>{Element{inner}.mix(old[0], fresh[0], options.momentum)};
+  };
+  Value velocity = updateElements(b, held[1], gradient, mix).front();
+  Value ahead = buildMap(b, sizes, b.getF32Type(), {{velocity, loops}, {gradient, loops}},
+                         [&](LocBuilder &inner, ValueRange args) -> Value {
+                           return Element{inner}.mix(args[0], args[1], options.momentum);
+                         });
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(held[0].getType()).getShape();
+  double scale = kMuonScale * std::sqrt(static_cast<double>(std::max(shape[0], shape[1])));
+  Value rate = toF64(b, reader.factors.rate);
+  Value kept = toF32(b, arith::SubFOp::create(b, constantF64(b, 1),
+                                              arith::MulFOp::create(b, rate, constantF64(b, options.weightDecay))));
+  Value step = toF32(b, arith::MulFOp::create(b, rate, constantF64(b, scale)));
+  auto move = [&](LocBuilder &inner, ValueRange old, ValueRange fresh) {
+    Element at{inner};
+    Value updated = at.subtract(at.multiply(old[0], kept), at.multiply(step, fresh[0]));
+    return SmallVector<Value>{options.keepZeros ? at.keepZero(old[0], updated) : updated};
+  };
+  return {updateElements(b, held[0], buildOrthogonalized(b, ahead), move).front(), velocity};
+}
+
+SmallVector<Value> buildUpdate(LocBuilder &b, StringRef optimizer, const AddOptimizerOptions &options,
+                               const UpdateFactors &factors, ValueRange held, Value gradient, Value projected) {
+  GradientReader reader{options, factors};
   SmallVector<Value> inputs = {gradient};
   if (projected)
     inputs.push_back(projected);
+  if (optimizer == kMuon)
+    return updateMuon(b, options, reader, held, inputs);
+  int64_t rank = cast<RankedTensorType>(held.front().getType()).getRank();
+  double weightDecay = rank >= 2 ? options.weightDecay : 0;
+  AdamWNumbers numbers;
+  if (optimizer == kAdamW)
+    numbers = buildAdamWNumbers(b, factors, weightDecay);
+  bool keepsZeros = options.keepZeros && rank >= 2;
   return updateElements(b, held, inputs, [&](LocBuilder &inner, ValueRange old, ValueRange read) {
     Element at{inner};
-    SmallVector<Value> args = {old.front(), factors.clip ? at.multiply(read.front(), factors.clip) : read.front()};
+    Value decay = reader.decay(at, old.front(), read);
+    SmallVector<Value> args = {old.front(), reader.gradient(at, read, decay)};
     llvm::append_range(args, old.drop_front());
-    Value decay;
-    if (projected)
-      decay = at.multiply(factors.maskDecay, at.subtract(old.front(), read.back()));
-    if (decay && options.sparseMode == kSrSte)
-      args[1] = at.add(args[1], std::exchange(decay, Value()));
-    SmallVector<Value> updated = options.optimizer == kAdamW ? updateAdamW(at, options, numbers, args, decay)
-                                                             : updateSgd(at, options, factors.rate, weightDecay, args);
+    bool isOfMoment = decay && options.sparseMode == kAst;
+    SmallVector<Value> updated = optimizer == kAdamW
+                                     ? updateAdamW(at, options, numbers, args, isOfMoment ? decay : Value())
+                                     : updateSgd(at, optimizer, options, factors.rate, weightDecay, args);
     if (keepsZeros)
       updated.front() = at.keepZero(old.front(), updated.front());
     return updated;

@@ -15,7 +15,7 @@
 
 namespace hone {
 
-constexpr llvm::StringLiteral kSgd = "sgd", kMomentum = "momentum", kAdamW = "adamw";
+constexpr llvm::StringLiteral kSgd = "sgd", kMomentum = "momentum", kAdamW = "adamw", kMuon = "muon";
 
 /// Numbers that a step computes once; those that it does not need are null.
 struct UpdateFactors {
@@ -26,7 +26,7 @@ struct UpdateFactors {
 /// Fails, after an error at `loc`, for an optimizer that there is not and for options outside their ranges.
 llvm::LogicalResult checkOptimizer(mlir::Location loc, const AddOptimizerOptions &options);
 
-/// What the slots of the optimizer's moments of a parameter are called, after its name.
+/// What the slots of an optimizer's moments of a parameter are called, after its name.
 llvm::ArrayRef<llvm::StringLiteral> listMoments(llvm::StringRef optimizer);
 
 /// decay · old + (1 - decay) · fresh, of f64.
@@ -44,12 +44,16 @@ mlir::Value buildClipFactor(LocBuilder &b, mlir::Value norm, double maxNorm);
 /// - sgd: p - η (g + λ p);
 /// - momentum: v ← μ v + g + λ p; p - η v (Sutskever et al. 2013, without dampening);
 /// - adamw: m ← β1 m + (1 - β1) g; v ← β2 v + (1 - β2) g²; p (1 - η λ) - η (m / c1) / (√(v / c2) + ε) (Loshchilov and Hutter 2019).
+/// - muon, of a matrix [m, n]: v ← μ v + (1 - μ) g; p (1 - η λ) - η 0.2 √max(m, n) O(μ v + (1 - μ) g), where O is buildOrthogonalized
+///   (Jordan et al. 2024; the factor, with which rates of adamw serve, Liu et al. 2025).
 ///
 /// With `keepZeros` an element of such parameters that is 0 stays 0.
 ///
 /// Where the model reads `projected` in place of the parameter, with the mask decay κ and d = κ (p - projected), the sparse mode sr-ste has
 /// g + d for g, and ast m + d for m but for the mean that is kept: v ← β2 v + (1 - β2) (m + d)².
-llvm::SmallVector<mlir::Value> buildUpdate(LocBuilder &b, const AddOptimizerOptions &options,
+///
+/// `optimizer` is that of this parameter.
+llvm::SmallVector<mlir::Value> buildUpdate(LocBuilder &b, llvm::StringRef optimizer, const AddOptimizerOptions &options,
                                            const UpdateFactors &factors, mlir::ValueRange held, mlir::Value gradient,
                                            mlir::Value projected);
 

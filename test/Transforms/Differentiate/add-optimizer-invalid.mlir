@@ -4,7 +4,7 @@
 // RUN: not hone-opt %s --hone-add-optimizer=weight-decay=-1 2>&1 | FileCheck %s --check-prefix=DECAY
 // RUN: not hone-opt %s --hone-add-optimizer=accumulate=0 2>&1 | FileCheck %s --check-prefix=ACCUMULATE
 
-// NAME: error: unsupported optimizer 'adam'; supported: sgd, momentum, adamw
+// NAME: error: unsupported optimizer 'adam'; supported: sgd, momentum, adamw, muon
 // BETA: error: expected beta2 to be at least 0 and below 1, but got 1
 // DECAY: error: expected weight-decay to be 0 or more, but got -1
 // ACCUMULATE: error: expected accumulate to be 1 or more, but got 0
