@@ -71,3 +71,10 @@ func.func @launch(%call: !hrt.call, %n: index, %x: memref<?xf32, #device>) {
   hrt.launch @device::@kernel %call blocks %n threads 256 (%x, %n : memref<?xf32, #device>, index)
   return
 }
+
+// CHECK-LABEL: @update
+// CHECK: hrt.state_update %{{.*}}[3] : tensor<8x4xf32>
+func.func @update(%call: !hrt.call) -> tensor<8x4xf32> {
+  %all = hrt.state_update %call[3] : tensor<8x4xf32>
+  return %all : tensor<8x4xf32>
+}
