@@ -10,34 +10,39 @@ function(hone_add_library name)
   add_library(${name} STATIC ${sources})
 endfunction()
 
-# hone_precompiled_headers(NAME STATIC|EXECUTABLE HEADERS headers... FROM files... [LINKS libs...]): headers that many
-# sources read, parsed once for the targets that say REUSE_FROM NAME, which must be compiled with the same options; sources still include
-# what they need. ccache knows them by the list and by the installed FROM, which are to change when a header does.
+# hone_precompiled_headers(NAME STATIC|EXECUTABLE HEADERS headers... [DEPENDS targets...] [INCLUDES folders...] [LINKS libs...]): headers that
+# many sources read, parsed once for the targets that hone_reuse_headers() is called for, which must be compiled with the same options; sources
+# still include what they need. ccache knows them by a sum of their preprocessed text with its macros.
 function(hone_precompiled_headers name kind)
-  cmake_parse_arguments(ARG "" "" "HEADERS;FROM;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "HEADERS;DEPENDS;INCLUDES;LINKS" ${ARGN})
   if(kind STREQUAL "EXECUTABLE") # whose code is compiled as such
     add_executable(${name} ${PROJECT_SOURCE_DIR}/cmake/Pch.cpp)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
   else()
     add_library(${name} ${kind} ${PROJECT_SOURCE_DIR}/cmake/Pch.cpp)
   endif()
+  target_include_directories(${name} SYSTEM PRIVATE ${ARG_INCLUDES})
   target_link_libraries(${name} PRIVATE ${ARG_LINKS})
   list(TRANSFORM ARG_HEADERS REPLACE "(.+)" "<\\1>" OUTPUT_VARIABLE included)
   target_precompile_headers(${name} PRIVATE ${included})
-  set(sum "${CMAKE_CXX_COMPILER_VERSION} ${ARG_HEADERS}")
-  foreach(file IN LISTS ARG_FROM)
-    file(SIZE ${file} size)
-    file(TIMESTAMP ${file} time)
-    string(APPEND sum " ${file} ${size} ${time}")
-  endforeach()
-  string(SHA256 sum "${sum}")
-  file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx.pch.sum ${sum})
+
+  set(header ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx)
+  # Those that the compiler has of its own stay behind those of its libraries.
+  set(folders $<FILTER:$<REMOVE_DUPLICATES:$<TARGET_PROPERTY:${name},INCLUDE_DIRECTORIES>>,EXCLUDE,^/usr/include$>)
+  add_custom_command(OUTPUT ${header}.pch.sum
+    COMMAND ${CMAKE_CXX_COMPILER} -std=c++${CMAKE_CXX_STANDARD} "$<$<BOOL:${folders}>:-isystem$<JOIN:${folders},;-isystem>>" -E -P -dD
+      -include ${header} ${PROJECT_SOURCE_DIR}/cmake/Pch.cpp -o ${header}.ii -MD -MF ${header}.ii.d -MT ${header}.pch.sum
+    COMMAND ${CMAKE_COMMAND} -E chdir ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir ${CMAKE_COMMAND} -E sha256sum cmake_pch.hxx.ii
+      > ${header}.pch.sum
+    COMMAND ${CMAKE_COMMAND} -E rm ${header}.ii
+    DEPENDS ${ARG_DEPENDS} DEPFILE ${header}.ii.d COMMAND_EXPAND_LISTS VERBATIM COMMENT "Summing up ${name}")
+  add_custom_target(${name}Sum DEPENDS ${header}.pch.sum)
+  add_dependencies(${name} ${name}Sum ${ARG_DEPENDS})
 endfunction()
 
 # Headers that most of the runtime and of the unit tests read.
 set(HONE_RUNTIME_HEADERS absl/functional/function_ref.h absl/status/statusor.h algorithm array atomic charconv chrono cmath cstdint cstdio cstring
   filesystem functional iostream limits map memory mutex numeric optional set span sstream string string_view thread unordered_map utility vector)
-find_file(HONE_STATUS_LIBRARY NAMES libabsl_statusor.so libabsl_statusor.a PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE} REQUIRED)
 
 # hone_reuse_headers(TARGET NAME LINKS...): those of NAME, or of NAMEOpenMP where the target links OpenMP.
 function(hone_reuse_headers target name)
@@ -45,6 +50,7 @@ function(hone_reuse_headers target name)
     string(APPEND name OpenMP)
   endif()
   target_precompile_headers(${target} REUSE_FROM ${name})
+  add_dependencies(${target} ${name}Sum)
 endfunction()
 
 # What the compiler uses of MLIR, linked statically: the dynamic linker would look up 50,000 symbols of libMLIR.so at every start. LLVM stays
@@ -61,16 +67,21 @@ set(HONE_MLIR_LIBRARIES
   MLIROptLib
   MLIRReduceLib)
 
-# hone_compiler_library(NAME [SOURCES...] [DEPENDS targets...] [LINKS libs...]). A program that links one names LLVM first: the dynamic linker
+# hone_compiler_library(NAME [SOURCES...] [MLIR_HEADERS] [DEPENDS targets...] [LINKS libs...]). With MLIR_HEADERS the precompiled headers are those
+# of MLIR alone: for libraries that read no dialect of Hone, or make one. A program that links one names LLVM first: the dynamic linker
 # goes through the libraries in this order.
 function(hone_compiler_library name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "MLIR_HEADERS" "" "DEPENDS;LINKS" ${ARGN})
   hone_add_library(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include)
   target_include_directories(${name} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
   target_link_libraries(${name} PUBLIC ${ARG_LINKS} ${HONE_MLIR_LIBRARIES} LLVM)
   target_link_options(${name} INTERFACE $<TARGET_FILE:LLVM>)
-  target_precompile_headers(${name} REUSE_FROM HonePch)
+  if(ARG_MLIR_HEADERS)
+    hone_reuse_headers(${name} MlirPch)
+  else()
+    hone_reuse_headers(${name} HonePch)
+  endif()
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()

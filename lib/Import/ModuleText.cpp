@@ -66,14 +66,13 @@ bool isWordPart(char c) { return llvm::isAlnum(c) || c == '_' || c == '$' || c =
 
 /// Leaves `at` after the string that begins there; false where it does not end.
 bool TextCheck::skipString() {
-  for (size_t i = at + 1; (i = text.find_first_of("\"\\", i)) != StringRef::npos; ++i) {
-    if (text[i] == '"') {
-      at = i + 1;
-      return true;
-    }
-    ++i; // what a backslash quotes
-  }
-  return false;
+  size_t i = text.find_first_of("\"\\", at + 1);
+  while (i != StringRef::npos && text[i] == '\\') // and what it quotes
+    i = text.find_first_of("\"\\", i + 2);
+  if (i == StringRef::npos)
+    return false;
+  at = i + 1;
+  return true;
 }
 
 /// A resource is a string of hexadecimal digits: u32, the alignment of the bytes that follow. MLIR's parser allocates these before it

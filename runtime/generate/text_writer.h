@@ -16,7 +16,7 @@ struct WritingOptions {
   GenerationOptions generation;
   sampling::SamplingOptions sampling;
   Speculation *speculation = nullptr; // none, or drafters of all that the model writes
-  std::vector<std::string> stop;
+  std::vector<std::string> stop = {};
 };
 
 /// The token of text that was held back until the end.

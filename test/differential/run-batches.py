@@ -23,7 +23,8 @@ FORMS = [[], ["--weights=bf16"], ["--quantize=int8"], ["--quantize=int4"], ["--p
          ["--kv-cache=bf16"]]
 REFUSED = {"t5.optimum/decoder_model_merged": "goes by the order of the tokens",
            "bert.optimum/model": "the model has no entry 'forward' of tokens with a state"}
-PROMPTS, NEW_TOKENS = 6, 64
+LARGER_FORMS = [[], ["--quantize=int4"]]  # of the larger model of the shared folder
+PROMPTS, NEW_TOKENS = 4, 64  # a batch of three, and a prompt that begins as one ends
 SAMPLED = ["--temperature", 0.8, "--top-p", 0.95, "--repetition-penalty", 1.1, "--seed", 5]
 MODEL_DRAFTS = ["--speculate", "model", "--draft-tokens", 8]
 # As many tokens as are allowed are drafted and verified, whatever passes take, and greedy texts are the same by this rule.
@@ -143,13 +144,12 @@ def cases(tools, library):
     for model, message in REFUSED.items():
         if model in everything:
             yield f"{model} is refused", functools.partial(check_refused, tools, everything[model], message)
-    paths = {"examples/python-lm": EXAMPLE}
+    paths, forms = {"examples/python-lm": EXAMPLE}, {"examples/python-lm": FORMS, "lm/target/optimum": LARGER_FORMS}
     if shared := suite.shared_models():
         paths |= {f"lm/{path.parent.parent.name}/{path.parent.name}": path for path in sorted((shared / "lm").glob("*/*/model.onnx"))}
     for name, path in paths.items():
-        is_in_every_form = name in ("examples/python-lm", "lm/target/optimum")
-        for flags in FORMS if is_in_every_form else [[]]:
-            yield f"{name} {' '.join(flags)}", functools.partial(check_texts, tools, path, flags, drafts_itself=is_in_every_form)
+        for flags in forms.get(name, [[]]):
+            yield f"{name} {' '.join(flags)}", functools.partial(check_texts, tools, path, flags, drafts_itself=name in forms)
 
 
 def main():

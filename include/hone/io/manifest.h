@@ -60,7 +60,7 @@ struct TensorInfo {
   /// Bits of the integers that a slot of f32 in blocks keeps (include/hone/cpu/packing/quantized_blocks.h), or 0: it keeps its elements.
   int64_t bits = 0;
   /// State that is replaced as a whole: the tensor of the weights file that it is until then, or empty: it begins as zeros.
-  std::string beginning;
+  std::string beginning = {};
 };
 
 /// A sum of sizes is at most `most`: for more positions a table has no rows.
@@ -92,7 +92,7 @@ struct RetentionInfo {
 struct StateInfo {
   std::string name;
   std::vector<TensorInfo> slots;          // in the order in which programs number them
-  std::optional<RetentionInfo> retention; // none: all positions are kept
+  std::optional<RetentionInfo> retention = std::nullopt; // none: all positions are kept
 };
 
 struct EntryInfo {

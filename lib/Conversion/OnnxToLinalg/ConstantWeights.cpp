@@ -16,14 +16,6 @@ namespace hone::lowering {
 
 using onnxir::isNode;
 
-/// The node that makes `value`, without reshapes of it.
-static Operation *skipShapes(Value value) {
-  Operation *op = value.getDefiningOp();
-  while (isNode(op, "Identity") || isNode(op, "Reshape") || isNode(op, "Unsqueeze") || isNode(op, "Squeeze"))
-    op = op->getOperand(0).getDefiningOp();
-  return op;
-}
-
 ConstantMatrices::ConstantMatrices(Node &node, unsigned input)
     : ConstantEvaluator(node), operand(node.op->getOperand(input)), type(node.type(input)) {
   if (!type.hasStaticShape() || type.getRank() != 3 || !type.getElementType().isF32())

@@ -55,8 +55,8 @@ struct ExpertLayers {
   mlir::Value up, gate, down;             // gate is null in a plain block
   mlir::Value upBias, gateBias, downBias; // each may be null
   Activation activation = Activation::Silu;
-  std::optional<FusedRows> fused; // where up has the gate too
-  std::optional<Swiglu> swiglu;
+  std::optional<FusedRows> fused = std::nullopt; // where up has the gate too
+  std::optional<Swiglu> swiglu = std::nullopt;
 };
 
 } // namespace hone

@@ -50,7 +50,7 @@ template <typename Codes, typename FORMAT> struct Layer {
   }
 
   static void runGemv(const hone_tensor &x, const Operand &operand, const hone_tensor &y, const Epilogue &epilogue) {
-    using Weight = SparseQuantizedWeight<Codes>;
+    using Weight [[maybe_unused]] = SparseQuantizedWeight<Codes>;
 #ifdef __AMX_TILE__
     if (countRows(y) > SparseQuantizedKernel<Codes>::mostRows(operand.bits))
       return runPacked<TileQuantizedKernel<UnpackedCodes<Codes>, Weight>>(x, operand, y, epilogue);
