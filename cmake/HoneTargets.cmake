@@ -29,9 +29,11 @@ function(hone_precompiled_headers name kind)
   set(header ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx)
   # Those that the compiler has of its own stay behind those of its libraries.
   set(folders $<FILTER:$<REMOVE_DUPLICATES:$<TARGET_PROPERTY:${name},INCLUDE_DIRECTORIES>>,EXCLUDE,^/usr/include$>)
+  # A copy: beside the precompiled header, the compiler would take that instead of the text.
   add_custom_command(OUTPUT ${header}.pch.sum
+    COMMAND ${CMAKE_COMMAND} -E copy ${header} ${header}.h
     COMMAND ${CMAKE_CXX_COMPILER} -std=c++${CMAKE_CXX_STANDARD} "$<$<BOOL:${folders}>:-isystem$<JOIN:${folders},;-isystem>>" -E -P -dD
-      -include ${header} ${PROJECT_SOURCE_DIR}/cmake/Pch.cpp -o ${header}.ii -MD -MF ${header}.ii.d -MT ${header}.pch.sum
+      -include ${header}.h ${PROJECT_SOURCE_DIR}/cmake/Pch.cpp -o ${header}.ii -MD -MF ${header}.ii.d -MT ${header}.pch.sum
     COMMAND ${CMAKE_COMMAND} -E chdir ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir ${CMAKE_COMMAND} -E sha256sum cmake_pch.hxx.ii
       > ${header}.pch.sum
     COMMAND ${CMAKE_COMMAND} -E rm ${header}.ii
