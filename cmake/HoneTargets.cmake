@@ -10,9 +10,10 @@ function(hone_add_library name)
   add_library(${name} STATIC ${sources})
 endfunction()
 
-# hone_precompiled_headers(NAME STATIC|EXECUTABLE HEADERS headers... [DEPENDS targets...] [INCLUDES folders...] [LINKS libs...]): headers that
-# many sources read, parsed once for the targets that hone_reuse_headers() is called for, which must be compiled with the same options; sources
-# still include what they need. ccache knows them by a sum of their preprocessed text with its macros.
+# hone_precompiled_headers(NAME STATIC|EXECUTABLE HEADERS headers... [DEPENDS targets...] [INCLUDES folders...] [LINKS libs...]):
+# headers that many sources read, parsed once for the targets that hone_reuse_headers() is called for, which must be compiled with
+# the same options; sources still include what they need. ccache knows them by a sum of their text with its macros, preprocessed with
+# the flags of the build type: assertions would name the folder, and no other clone would find what this one compiled.
 function(hone_precompiled_headers name kind)
   cmake_parse_arguments(ARG "" "" "HEADERS;DEPENDS;INCLUDES;LINKS" ${ARGN})
   if(kind STREQUAL "EXECUTABLE") # whose code is compiled as such
@@ -23,23 +24,27 @@ function(hone_precompiled_headers name kind)
   endif()
   target_include_directories(${name} SYSTEM PRIVATE ${ARG_INCLUDES})
   target_link_libraries(${name} PRIVATE ${ARG_LINKS})
-  list(TRANSFORM ARG_HEADERS REPLACE "(.+)" "<\\1>" OUTPUT_VARIABLE included)
-  target_precompile_headers(${name} PRIVATE ${included})
+  list(TRANSFORM ARG_HEADERS REPLACE "(.+)" "<\\1>")
+  target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
 
-  set(header ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx)
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir)
+  set(sum ${folder}/cmake_pch.hxx.pch.sum)
+  string(TOUPPER "CMAKE_CXX_FLAGS_${CMAKE_BUILD_TYPE}" flags)
+  separate_arguments(flags NATIVE_COMMAND "${CMAKE_CXX_FLAGS} ${${flags}}")
   # Those that the compiler has of its own stay behind those of its libraries.
-  set(folders $<FILTER:$<REMOVE_DUPLICATES:$<TARGET_PROPERTY:${name},INCLUDE_DIRECTORIES>>,EXCLUDE,^/usr/include$>)
+  set(included $<FILTER:$<REMOVE_DUPLICATES:$<TARGET_PROPERTY:${name},INCLUDE_DIRECTORIES>>,EXCLUDE,^/usr/include$>)
   # A copy: beside the precompiled header, the compiler would take that instead of the text.
-  add_custom_command(OUTPUT ${header}.pch.sum
-    COMMAND ${CMAKE_COMMAND} -E copy ${header} ${header}.h
-    COMMAND ${CMAKE_CXX_COMPILER} -std=c++${CMAKE_CXX_STANDARD} "$<$<BOOL:${folders}>:-isystem$<JOIN:${folders},;-isystem>>" -E -P -dD
-      -include ${header}.h ${PROJECT_SOURCE_DIR}/cmake/Pch.cpp -o ${header}.ii -MD -MF ${header}.ii.d -MT ${header}.pch.sum
-    COMMAND ${CMAKE_COMMAND} -E chdir ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir ${CMAKE_COMMAND} -E sha256sum cmake_pch.hxx.ii
-      > ${header}.pch.sum
-    COMMAND ${CMAKE_COMMAND} -E rm ${header}.ii
-    DEPENDS ${ARG_DEPENDS} DEPFILE ${header}.ii.d COMMAND_EXPAND_LISTS VERBATIM COMMENT "Summing up ${name}")
-  add_custom_target(${name}Sum DEPENDS ${header}.pch.sum)
-  add_dependencies(${name} ${name}Sum ${ARG_DEPENDS})
+  add_custom_command(OUTPUT ${sum}
+    COMMAND ${CMAKE_COMMAND} -E copy cmake_pch.hxx cmake_pch.hxx.h
+    COMMAND ${CMAKE_CXX_COMPILER} ${flags} -std=c++${CMAKE_CXX_STANDARD} -E -P -dD
+      "$<$<BOOL:${included}>:-isystem$<JOIN:${included},;-isystem>>"
+      -include cmake_pch.hxx.h ${PROJECT_SOURCE_DIR}/cmake/Pch.cpp -o cmake_pch.hxx.ii -MD -MF cmake_pch.hxx.ii.d -MT ${sum}
+    COMMAND ${CMAKE_COMMAND} -E sha256sum cmake_pch.hxx.ii > ${sum}
+    COMMAND ${CMAKE_COMMAND} -E rm cmake_pch.hxx.ii
+    DEPENDS ${ARG_DEPENDS} DEPFILE ${folder}/cmake_pch.hxx.ii.d WORKING_DIRECTORY ${folder} COMMAND_EXPAND_LISTS VERBATIM
+    COMMENT "Summing up ${name}")
+  add_custom_target(${name}Sum DEPENDS ${sum})
+  add_dependencies(${name} ${name}Sum)
 endfunction()
 
 # Headers that most of the runtime and of the unit tests read.
@@ -52,7 +57,6 @@ function(hone_reuse_headers target name)
     string(APPEND name OpenMP)
   endif()
   target_precompile_headers(${target} REUSE_FROM ${name})
-  add_dependencies(${target} ${name}Sum)
 endfunction()
 
 # What the compiler uses of MLIR, linked statically: the dynamic linker would look up 50,000 symbols of libMLIR.so at every start. LLVM stays
@@ -69,9 +73,9 @@ set(HONE_MLIR_LIBRARIES
   MLIROptLib
   MLIRReduceLib)
 
-# hone_compiler_library(NAME [SOURCES...] [MLIR_HEADERS] [DEPENDS targets...] [LINKS libs...]). With MLIR_HEADERS the precompiled headers are those
-# of MLIR alone: for libraries that read no dialect of Hone, or make one. A program that links one names LLVM first: the dynamic linker
-# goes through the libraries in this order.
+# hone_compiler_library(NAME [SOURCES...] [MLIR_HEADERS] [DEPENDS targets...] [LINKS libs...]). With MLIR_HEADERS the precompiled
+# headers are those of MLIR alone: for libraries few of whose sources read the operations of `hone` or `onnx`. A program that links
+# one names LLVM first: the dynamic linker goes through the libraries in this order.
 function(hone_compiler_library name)
   cmake_parse_arguments(ARG "MLIR_HEADERS" "" "DEPENDS;LINKS" ${ARGN})
   hone_add_library(${name} ${ARG_UNPARSED_ARGUMENTS})
