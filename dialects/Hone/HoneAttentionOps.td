@@ -146,7 +146,7 @@ def Hone_AttentionGradientOp : Hone_Op<"attention_gradient", [AttrSizedOperandSe
     ```
 
     where cap' is `1 - tanh(scale * query * key / softcap)^2`, or 1 without a softcap. A row that sees no key has an lse of minus
-    infinity, and gives 0.
+    infinity, and gives 0. With `bf16_products` the factors of these sums may be rounded to bf16 before they are multiplied; sums stay f32.
 
     *Constraints.*
 
@@ -173,13 +173,14 @@ def Hone_AttentionGradientOp : Hone_Op<"attention_gradient", [AttrSizedOperandSe
     Optional<Hone_F32TensorOfRank<4>>:$bias, Optional<Hone_F32TensorOfRank<1>>:$alibi,
     Optional<Hone_PerSequence>:$key_begin, Optional<Hone_PerSequence>:$key_end, Optional<Hone_PerSequence>:$lags,
     Optional<Hone_IndexTensorOfRank<2>>:$key_positions, Variadic<Hone_IndexTensor>:$pattern_operands,
-    Hone_PatternAttr:$pattern, F32Attr:$scale, OptionalAttr<F32Attr>:$softcap);
+    Hone_PatternAttr:$pattern, F32Attr:$scale, OptionalAttr<F32Attr>:$softcap, UnitAttr:$bf16_products);
   let results = (outs Hone_F32TensorOfRank<4>:$query_gradient, Hone_F32TensorOfRank<4>:$key_gradient,
                       Hone_F32TensorOfRank<4>:$value_gradient);
   let assemblyFormat = [{
     $query `,` $key `,` $value `,` $lse `,` $subtracted `,` $gradient
     `pattern` `(` $pattern (`,` $pattern_operands^)? `)` `scale` `(` $scale `)` (`softcap` `(` $softcap^ `)`)?
-    (`bias` `(` $bias^ `)`)? (`alibi` `(` $alibi^ `)`)? (`key_begin` `(` $key_begin^ `)`)? (`key_end` `(` $key_end^ `)`)?
+    (`bias` `(` $bias^ `)`)? (`alibi` `(` $alibi^ `)`)? (`bf16_products` $bf16_products^)?
+    (`key_begin` `(` $key_begin^ `)`)? (`key_end` `(` $key_end^ `)`)?
     (`lags` `(` $lags^ `)`)? (`key_positions` `(` $key_positions^ `)`)? attr-dict `:` functional-type(operands, results)
   }];
   let extraClassDeclaration = [{

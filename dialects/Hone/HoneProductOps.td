@@ -17,7 +17,8 @@ def Hone_LinearOp : Hone_ComputeOp<"linear", [honeWeighted, honeGrouped]> {
   let description = [{
     *Meaning.* For x `[…, K]`, weight `[N, K]` and bias `[N]`: result `[…, N]` with
     `result[…, n] = sum over k of x[…, k] * weight[n, k] + bias[n]`, in f32, rounded once to the elements of x. A weight that
-    a file keeps as `[K, N]` has the encoding `#hone.stored<…, transposed>`.
+    a file keeps as `[K, N]` has the encoding `#hone.stored<…, transposed>`. With `bf16_products` x and weight may be rounded to
+    bf16 before they are multiplied; sums stay f32.
 
     *Constraints.*
 
@@ -36,10 +37,10 @@ def Hone_LinearOp : Hone_ComputeOp<"linear", [honeWeighted, honeGrouped]> {
     }
     ```
   }];
-  let arguments = (ins Hone_Tensor:$x, Hone_WeightOfRank<2>:$weight, Optional<Hone_TensorOfRank<1>>:$bias);
+  let arguments = (ins Hone_Tensor:$x, Hone_WeightOfRank<2>:$weight, Optional<Hone_TensorOfRank<1>>:$bias, UnitAttr:$bf16_products);
   let results = (outs Hone_Tensor:$result);
   let assemblyFormat = [{
-    $x `,` $weight (`bias` `(` $bias^ `)`)? attr-dict `:` functional-type(operands, results)
+    $x `,` $weight (`bias` `(` $bias^ `)`)? (`bf16_products` $bf16_products^)? attr-dict `:` functional-type(operands, results)
   }];
 }
 
@@ -49,7 +50,7 @@ def Hone_MatmulOp : Hone_ComputeOp<"matmul"> {
     *Meaning.* For a `[…, M, K]` and b `[…, K, N]`: result `[…, M, N]` with
     `result[…, m, n] = sum over k of a[…, m, k] * b[…, k, n]`, in f32, rounded once. The leading dimensions are aligned from
     the right; one that is absent or known to be 1 is repeated. A dynamic leading dimension is not repeated: it equals the
-    other operand's at run time.
+    other operand's at run time. With `bf16_products` a and b may be rounded to bf16 before they are multiplied; sums stay f32.
 
     *Constraints.*
 
@@ -66,9 +67,9 @@ def Hone_MatmulOp : Hone_ComputeOp<"matmul"> {
     }
     ```
   }];
-  let arguments = (ins Hone_Tensor:$a, Hone_Tensor:$b);
+  let arguments = (ins Hone_Tensor:$a, Hone_Tensor:$b, UnitAttr:$bf16_products);
   let results = (outs Hone_Tensor:$result);
-  let assemblyFormat = "$a `,` $b attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$a `,` $b (`bf16_products` $bf16_products^)? attr-dict `:` functional-type(operands, results)";
 }
 
 def Hone_EmbeddingOp : Hone_ComputeOp<"embedding", [honeWeighted], /*elementOperand=*/1> {

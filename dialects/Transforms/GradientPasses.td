@@ -84,10 +84,12 @@ def AddOptimizer : Pass<"hone-add-optimizer", "::mlir::ModuleOp"> {
 
     - `sr-ste` (Hu et al. 2024): S(w) keeps the n of largest magnitude; the gradient has κ (w - S(w)) in addition;
     - `ast` (Huang et al. 2024): the same S; AdamW's m has κ (w - S(w)) in addition where it is used, and v is that of the sum;
+    - `cast` (Huang et al. 2025): the model reads w itself, and where S(w) of the former two is 0, AdamW's m is (1 - α) m + α λ sign(w) where it
+      is used; v is that of what is used. λ is `mask-decay`;
     - `s-ste` (Hu et al. 2024): S(w) = β sign(w) max(|w| - t, 0), where t is the largest magnitude of the group that is not among the n,
       and β the factor that makes |w - S(w)| smallest for the weight as it begins.
 
-    κ is the input `mask_decay` of the first two. The entry `@project` replaces each such w by S(w), once, after the last step.
+    κ, or α, is the input `mask_decay` of all but the last. The entry `@project` replaces each such w by S(w), once, after the last step.
 
     With `accumulate`, a number N of batches, `@train_step` takes the mean of the gradients of its batch and of those of N - 1 calls of the entry
     `@accumulate` before it, which gives their `loss` and adds gradients to slots `P.accumulated`; a step leaves these 0.
@@ -102,10 +104,11 @@ def AddOptimizer : Pass<"hone-add-optimizer", "::mlir::ModuleOp"> {
     Option<"weightDecay", "weight-decay", "double", /*default=*/"0", "what of a parameter is taken away, times the learning rate">,
     Option<"maxNorm", "max-norm", "double", /*default=*/"0", "largest norm of all gradients; 0: any">,
     Option<"keepZeros", "keep-zeros", "bool", /*default=*/"false", "whether elements of matrices that are 0 stay 0">,
-    Option<"sparseMode", "sparse-mode", "std::string", /*default=*/"\"\"", "how N:M weights are trained: sr-ste, ast or s-ste; or none">,
+    Option<"sparseMode", "sparse-mode", "std::string", /*default=*/"\"\"", "how N:M weights are trained: sr-ste, ast, cast or s-ste; or none">,
     ListOption<"sparse", "sparse", "std::string", "with a sparse mode, the weights that are N:M">,
     Option<"n", "n", "int64_t", /*default=*/"2", "with a sparse mode, elements that are kept of each group">,
     Option<"m", "m", "int64_t", /*default=*/"4", "with a sparse mode, inputs of a group: 2 to 128">,
+    Option<"maskDecay", "mask-decay", "double", /*default=*/"0", "of cast: what the update makes of a gradient's mean in the end">,
     Option<"accumulate", "accumulate", "int64_t", /*default=*/"1", "batches whose gradients a step takes the mean of">,
     Option<"evaluate", "evaluate", "bool", /*default=*/"false", "whether to make an entry that computes the loss alone">,
     Option<"momentum", "momentum", "double", /*default=*/"0.9", "of momentum and muon: what is kept of the velocity">,
@@ -117,6 +120,17 @@ def AddOptimizer : Pass<"hone-add-optimizer", "::mlir::ModuleOp"> {
                     Statistic<"numProjected", "num-weights-projected", "Number of weights that a step reads a projection of">];
   let dependentDialects = ["::hone::HoneDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def RoundProducts : Pass<"hone-round-products", "::mlir::ModuleOp"> {
+  let summary = "Let products of f32 be computed in bf16";
+  let description = [{
+    Gives `hone.linear`, `hone.matmul`, `hone.attention` and `hone.attention_gradient` over f32 that is computed or stored as such
+    `bf16_products`: kernels may round the factors to bf16, and add up in f32. What is between products, parameters and moments stays f32
+    (mixed precision; Kalamkar et al., "A Study of BFLOAT16 for Deep Learning Training", 2019). Attention over a state is left as it is.
+  }];
+  let statistics = [Statistic<"numRounded", "num-products-rounded", "Number of operations that may multiply in bf16">];
+  let dependentDialects = ["::hone::HoneDialect"];
 }
 
 def IntegrateGradients : Pass<"hone-integrate-gradients", "::mlir::ModuleOp"> {

@@ -77,6 +77,8 @@ static void addGradients(const GradientOptions &options, OpPassManager &pm) {
   pm.addPass(createSymbolDCEPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
+  if (options.roundsProducts)
+    pm.addPass(createRoundProducts());
 }
 
 FailureOr<std::string> keepDifferentiated(ModuleOp module) {

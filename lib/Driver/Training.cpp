@@ -38,6 +38,8 @@ static OptionRow::Check belowOne(const std::optional<double> &field, StringRef n
 static constexpr double kDistillWeight = 0.67, kTemperature = 2;
 /// What masked decay adds of an element to its gradient (Hu et al. 2024, for GPT-2), and the part of the steps in which ast's grows.
 static constexpr double kMaskDecayOfGpt2 = 6e-5;
+/// What cast makes of a mean of gradients (Huang et al. 2025, for LLaMA2-7B).
+static constexpr double kMaskDecayOfCast = 4e-7;
 static constexpr int64_t kRampParts = 4;
 /// What muon keeps of the velocity (Jordan et al. 2024).
 static constexpr double kMuonMomentum = 0.95;
@@ -65,6 +67,9 @@ void TrainingOptions::declareWindows(OptionSet &set) {
   set.add("batch", batch, "N", "Windows a step (default: 8)").upTo();
   set.add("accumulate", accumulate, "N", "Batches whose gradients a step takes the mean of (default: 1)").upTo();
   set.add("seed", seed, "N", "Number that the order of windows follows from (default: 0)").upTo();
+  set.add("precision", precision, "TYPE",
+          "What factors of products are rounded to: f32 (default), or bf16, where sums, parameters and moments stay f32")
+      .oneOf({"f32", "bf16"});
   set.add("threads", threads, "N", "Threads (default: one for each processor)").upTo(cli::kMostThreads);
 }
 
@@ -122,6 +127,10 @@ std::vector<std::string> TrainingOptions::listFiles() const {
   return files;
 }
 
+double TrainingOptions::getMaskDecay() const {
+  return maskDecay.value_or(sparseMode == "cast" ? kMaskDecayOfCast : kMaskDecayOfGpt2);
+}
+
 AddOptimizerOptions TrainingOptions::getOptimizer() const {
   AddOptimizerOptions options;
   options.optimizer = optimizer;
@@ -132,6 +141,8 @@ AddOptimizerOptions TrainingOptions::getOptimizer() const {
   options.sparse = llvm::to_vector(sparse);
   options.n = kept;
   options.m = width;
+  if (sparseMode == "cast")
+    options.maskDecay = getMaskDecay();
   options.accumulate = accumulate;
   options.evaluate = !valid.empty();
   options.momentum = momentum.value_or(optimizer == "muon" ? kMuonMomentum : options.momentum);
@@ -153,23 +164,26 @@ cli::TuningOptions TrainingOptions::getTuning(int64_t steps) const {
   options.threads = static_cast<int>(threads.value_or(0));
   options.validEvery = steps;
   options.projects = !sparseMode.empty();
+  bool isCast = sparseMode == "cast";
   if (decaysMasked())
-    options.maskDecay = maskDecay.value_or(kMaskDecayOfGpt2);
-  if (sparseMode == "ast")
-    options.maskDecayRamp = maskDecayRamp.value_or(steps / kRampParts);
+    options.maskDecay = isCast ? 1 : getMaskDecay(); // of cast the share of the whole, which the step knows
+  if (rampsMaskDecay())
+    options.maskDecayRamp = maskDecayRamp.value_or(isCast ? steps : steps / kRampParts);
   return options;
 }
 
 /// What is not said of trainings that do without.
 static std::string describeMethods(const TrainingOptions &options, const cli::TuningOptions &run) {
   std::string text;
+  if (options.precision != "f32")
+    text += llvm::formatv(", precision {0}", options.precision);
   if (options.accumulate > 1)
     text += llvm::formatv(", accumulate {0}", options.accumulate);
   if (!options.sparseMode.empty())
     text += llvm::formatv(", {0} {1}:{2} of {3} weights", options.sparseMode, options.kept, options.width,
                           options.sparse.size());
   if (run.maskDecay)
-    text += llvm::formatv(", mask decay {0} after {1} steps", describe(*run.maskDecay), run.maskDecayRamp);
+    text += llvm::formatv(", mask decay {0} after {1} steps", describe(options.getMaskDecay()), run.maskDecayRamp);
   if (!options.teacher.empty())
     text +=
         llvm::formatv(", distill weight {0}, temperature {1}", describe(options.distillWeight.value_or(kDistillWeight)),
@@ -270,6 +284,7 @@ FailureOr<TrainingStep> compileTrainingStep(CompileOptions compile, const Traini
   compile.gradients.of = "parameters";
   compile.gradients.loss = "cross-entropy";
   compile.gradients.optimizer = options.getOptimizer();
+  compile.gradients.roundsProducts = options.precision == "bf16";
   if (!options.teacher.empty())
     compile.gradients.distillation = {kTeacher.str(), options.distillWeight.value_or(kDistillWeight),
                                       options.temperature.value_or(kTemperature)};

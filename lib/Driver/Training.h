@@ -19,11 +19,12 @@ struct TrainingOptions {
   std::vector<std::string> data, valid; // files of tokens or text
   std::string tokenizer;
   int64_t context = 512, batch = 8, accumulate = 1;
+  std::string precision = "f32"; // of products: f32, or bf16
   std::string optimizer = "adamw", schedule = "cosine";
   std::optional<double> learningRate, weightDecay, clipNorm, momentum, beta1, beta2, epsilon;
   std::optional<int64_t> warmup, threads, seed;
   bool keepZeros = false;
-  std::string sparseMode;          // empty, or of a pattern that may change: sr-ste, ast or s-ste
+  std::string sparseMode;          // empty, or of a pattern that may change: sr-ste, ast, cast or s-ste
   std::vector<std::string> sparse; // with a sparse mode, the weights of a pattern, and that
   int64_t kept = 2, width = 4;
   std::optional<double> maskDecay;
@@ -41,7 +42,11 @@ struct TrainingOptions {
   int64_t tokensPerStep() const { return context * batch * accumulate; }
 
   /// Whether elements that are not kept decay towards 0.
-  bool decaysMasked() const { return sparseMode == "sr-ste" || sparseMode == "ast"; }
+  bool decaysMasked() const { return !sparseMode.empty() && sparseMode != "fixed" && sparseMode != "s-ste"; }
+  /// Whether that grows during the training.
+  bool rampsMaskDecay() const { return sparseMode == "ast" || sparseMode == "cast"; }
+  /// --mask-decay, or what it is without.
+  double getMaskDecay() const;
 
   /// Of so many steps, with nothing written beside.
   cli::TuningOptions getTuning(int64_t steps) const;

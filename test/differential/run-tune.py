@@ -8,7 +8,11 @@ models have to become better.
 """
 
 import functools
+import pathlib
 import sys
+import tempfile
+
+import numpy as np
 
 import suite
 import tuned_experts
@@ -21,11 +25,25 @@ APART = 2 * 4 * 3  # tensors of experts: layers, experts and matrices of each
 TOGETHER = 2 * 2   # and layers, gate and up, down
 
 
+def check_precision(path, tools):
+    """Steps whose products are rounded to bf16 have the losses and gradients of those in f32, but for that."""
+    tokens = np.random.default_rng(2).integers(0, 64, 4 * 32 + 1)
+    with tempfile.TemporaryDirectory() as name:
+        logs = [tuning.tune(tuning.CPU, tools, pathlib.Path(name), path, tokens, "--learning-rate=1e-3", f"--precision={precision}", steps=6,
+                            context=32, batch=2)[1] for precision in ("f32", "bf16")]
+    for exact, rounded in zip(*logs, strict=True):
+        if not abs(rounded["loss"] - exact["loss"]) <= 0.01 * exact["loss"]:
+            raise suite.Failure(f"the loss of step {exact['step']} is {rounded['loss']}, and {exact['loss']} in f32")
+        if not abs(rounded["gradient_norm"] - exact["gradient_norm"]) <= 0.05 * exact["gradient_norm"]:
+            raise suite.Failure(f"the norm of step {exact['step']} is {rounded['gradient_norm']}, and {exact['gradient_norm']} in f32")
+
+
 def all_cases():
     for number, (name, make) in enumerate(tuning.OPTIMIZERS.items()):
         yield name, functools.partial(tuning.check_optimizer, make, 2 * (number % 2), number % 3 != 0, number, tuning.CPU)
     example = suite.ROOT / "examples" / "python-lm" / "model.onnx"
     yield "checkpoints", functools.partial(tuning.check_checkpoints, example, tuning.CPU)
+    yield "precision", functools.partial(check_precision, example)
     yield "accumulation", functools.partial(tuning.check_accumulation, tuning.CPU)
     yield "distillation", functools.partial(tuning.check_distillation, tuning.CPU)
     yield "validation", functools.partial(tuning.check_validation, tuning.CPU)

@@ -138,6 +138,9 @@ class Optimizer:
         """What the model computes with."""
         return values
 
+    def write(self, values):
+        return self.read(values)
+
     def check_tuned(self, first, read):
         pass
 
@@ -169,7 +172,6 @@ class Optimizer:
         corrected = first / (1 - self.betas[0] ** self.steps), second / (1 - self.betas[1] ** self.steps)
         return value * (1 - rate * decay) - rate * corrected[0] / (np.sqrt(corrected[1]) + self.epsilon)
 
-
     @staticmethod
     def is_hidden(value):
         """Neither a vector, nor a table or a layer with the size of the vocabulary."""
@@ -190,8 +192,7 @@ class SparseOptimizer(Optimizer):
 
     def flags(self):
         flags = [*super().flags(), "--prune=2:4", f"--sparse-mode={self.mode}", f"--sparse-start={self.start}"]
-        if self.mask_decay is not None:
-            flags.append(f"--mask-decay={self.mask_decay}")
+        flags += [f"--mask-decay={self.mask_decay}"] if self.mask_decay is not None else []
         return [*flags, f"--mask-decay-ramp={self.ramp}"] if self.ramp else flags
 
     def first(self):
@@ -199,6 +200,9 @@ class SparseOptimizer(Optimizer):
         return {name: keep_largest(value) if is_pruned and name == self.PRUNED else value for name, value in weights().items()}
 
     def read(self, values):
+        return values if self.mode == "cast" else self.write(values)
+
+    def write(self, values):
         return {name: self.project(value) if name == self.PRUNED else value for name, value in values.items()}
 
     def project(self, value):
@@ -216,15 +220,18 @@ class SparseOptimizer(Optimizer):
         if name != self.PRUNED or self.mask_decay is None:
             return super().update_one(name, value, gradient, rate)
         step = self.steps - 1
-        decay = self.mask_decay * (min(1, step / self.ramp) if self.ramp else 1) * (value - keep_largest(value))
+        kept, part = keep_largest(value), min(1, step / self.ramp) if self.ramp else 1
+        decay = self.mask_decay * part * (value - kept)
         if self.mode == "sr-ste":
             return super().update_one(name, value, gradient + decay, rate)
         first, second = self.moments.get(name, (0.0, 0.0))
         first = self.betas[0] * first + (1 - self.betas[0]) * gradient
-        second = self.betas[1] * second + (1 - self.betas[1]) * (first + decay) ** 2
+        faded = (1 - part) * first + part * self.mask_decay * np.sign(value)
+        used = np.where(kept == 0, faded, first) if self.mode == "cast" else first + decay
+        second = self.betas[1] * second + (1 - self.betas[1]) * used ** 2
         self.moments[name] = first, second
         root = np.sqrt(second / (1 - self.betas[1] ** self.steps)) + self.epsilon
-        return value * (1 - rate * self.decay) - rate * (first + decay) / (1 - self.betas[0] ** self.steps) / root
+        return value * (1 - rate * self.decay) - rate * used / (1 - self.betas[0] ** self.steps) / root
 
 
 class OnnxOptimizer(Optimizer):
@@ -283,8 +290,8 @@ def check_optimizer(make, warmup, cosine, seed, device, tools):
             check_line(line, step, expected, device)
         if len(log) != STEPS:
             raise suite.Failure(f"the log has {len(log)} steps, not {STEPS}")
-        check_weights(tuned, optimizer.read(values), device)
-        optimizer.check_tuned(first, optimizer.read(values))
+        check_weights(tuned, optimizer.write(values), device)
+        optimizer.check_tuned(first, optimizer.write(values))
 
 
 def check_line(line, step, expected, device):
@@ -489,4 +496,5 @@ OPTIMIZERS = {
     "muon/unclipped": lambda: Optimizer("muon", clip=0.0),
     "muon/pruned": lambda: Optimizer("muon", decay=0.5, keeps_zeros=True),
     "sr-ste/muon": lambda: SparseOptimizer("sr-ste", mask_decay=0.5, start="pruned", kind="muon"),
+    "cast": lambda: SparseOptimizer("cast", mask_decay=0.05, ramp=3),
 }

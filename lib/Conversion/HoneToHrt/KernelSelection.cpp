@@ -59,7 +59,7 @@ static KernelCall select(LinearOp op) {
     return selectPackedLinear(op.getX(), op.getWeight(), op.getBias());
   if (!isPlainF32(op.getWeight()))
     return {};
-  return {"hone.linear.f32",
+  return {op.getBf16Products() ? "hone.linear.bf16" : "hone.linear.f32",
           {{"x", op.getX()}, {"weight", op.getWeight()}, {"bias", op.getBias()}},
           {{"transposed", 1}},
           {}};
@@ -113,7 +113,8 @@ KernelCall callAttention(AttentionOp op, StringRef kernel, Value bias) {
 }
 
 static KernelCall select(AttentionGradientOp op) {
-  KernelCall call = callVisible(op, "hone.attention_gradient.f32", op.getBias());
+  StringRef kernel = op.getBf16Products() ? "hone.attention_gradient.bf16" : "hone.attention_gradient.f32";
+  KernelCall call = callVisible(op, kernel, op.getBias());
   if (!call.name.empty())
     call.operands.append({{"lse", op.getLse()}, {"subtracted", op.getSubtracted()}, {"gradient", op.getGradient()}});
   return call;
@@ -244,7 +245,10 @@ static KernelCall select(Operation *op) {
     return select(linear);
   if (!arePlainF32(op->getOperands()) || !arePlainF32(op->getResults()))
     return {};
-  return selectNamesake(op, "hone.");
+  KernelCall kernel = selectNamesake(op, "hone.");
+  if (auto product = dyn_cast<MatmulOp>(op); product && product.getBf16Products())
+    kernel.name = "hone.matmul.bf16";
+  return kernel;
 }
 
 //===----------------------------------------------------------------------===//

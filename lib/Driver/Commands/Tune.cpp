@@ -42,7 +42,7 @@ struct TuneOptions {
 
   CompileOptions compile;
   TrainingOptions training;
-  std::string log, checkpoint, points, sparseStart = "pruned";
+  std::string log, checkpoint, points, sparseStart;
   std::vector<std::string> profile;
   int64_t steps = 0;
   std::optional<int64_t> checkpointEvery, validEvery;
@@ -106,8 +106,8 @@ void TuneOptions::declareSparseMode(OptionSet &set) {
   set.add(
          "sparse-mode", training.sparseMode, "MODE",
          "How a model of --prune=N:M is trained: fixed, with the zeros that pruning makes (default), or with a pattern "
-         "that may change until the end: sr-ste, ast or s-ste")
-      .oneOf({"fixed", "sr-ste", "ast", "s-ste"})
+         "that may change until the end: sr-ste, ast, cast or s-ste")
+      .oneOf({"fixed", "sr-ste", "ast", "cast", "s-ste"})
       .needs("--prune=N:M",
              [this] { return pruning().isAsked() && !pruning().isStructured() && !pruning().isPlanned(); })
       .check([this] {
@@ -117,26 +117,27 @@ void TuneOptions::declareSparseMode(OptionSet &set) {
                    : "";
       })
       .check([this] {
-        bool needsAdamW = training.sparseMode == "ast";
-        return needsAdamW && training.optimizer != "adamw" ? "expected --optimizer=adamw with --sparse-mode=ast" : "";
+        bool isOther = training.rampsMaskDecay() && training.optimizer != "adamw";
+        return isOther ? "expected --optimizer=adamw with --sparse-mode=" + training.sparseMode : "";
       });
   set.add("sparse-start", sparseStart, "WEIGHTS",
-          "What weights are before the first step with --sparse-mode: pruned (default), or dense")
+          "What weights are before the first step with --sparse-mode: pruned (default), or dense (default of cast)")
       .oneOf({"pruned", "dense"})
-      .needs("--sparse-mode=sr-ste, ast or s-ste",
+      .needs("--sparse-mode=sr-ste, ast, cast or s-ste",
              [this] { return !training.sparseMode.empty() && training.sparseMode != "fixed"; });
   set.add("mask-decay", training.maskDecay, "X",
-          "What sr-ste and ast add of an element that is not kept to its gradient (default: 6e-5)")
-      .needs("--sparse-mode=sr-ste or --sparse-mode=ast", [this] { return training.decaysMasked(); })
+          "What sr-ste and ast add of an element that is not kept to its gradient (default: 6e-5), or what cast makes of its "
+          "mean (default: 4e-7)")
+      .needs("--sparse-mode=sr-ste, ast or cast", [this] { return training.decaysMasked(); })
       .check([this]() -> std::string {
         if (!training.maskDecay || (*training.maskDecay >= 0 && std::isfinite(*training.maskDecay)))
           return "";
         return llvm::formatv("expected --mask-decay to be 0 or more, but got {0}", *training.maskDecay);
       });
   set.add("mask-decay-ramp", training.maskDecayRamp, "N",
-          "Steps in which that of ast grows from 0 (default: a quarter of --steps)")
+          "Steps in which that of ast and cast grows from 0 (default: a quarter of --steps, of cast all)")
       .upTo()
-      .needs("--sparse-mode=ast", [this] { return training.sparseMode == "ast"; });
+      .needs("--sparse-mode=ast or cast", [this] { return training.rampsMaskDecay(); });
 }
 
 cli::TuningOptions TuneOptions::getTuning() const {
@@ -254,7 +255,10 @@ static LogicalResult prune(TuneOptions &options, const io::TemporaryPath &folder
     if (!training.sparseMode.empty() && training.sparse.empty())
       return emitError(module->getLoc()) << "expected weights that --prune prunes, with --sparse-mode";
   }
-  if (options.sparseStart != "dense")
+  StringRef start = options.sparseStart;
+  if (start.empty())
+    start = options.training.sparseMode == "cast" ? "dense" : "pruned";
+  if (start == "pruned")
     options.compile.input = path;
   options.compile.compression = {};
   module = readModel(options.compile.input, module->getContext(), options.compile.reading);

@@ -25,6 +25,9 @@ struct GradientOptions {
   };
   std::optional<Distillation> distillation;
 
+  /// Whether products may be computed in bf16.
+  bool roundsProducts = false;
+
   /// Instead: makes a step along a path of the weights of them.
   bool integrates = false;
 

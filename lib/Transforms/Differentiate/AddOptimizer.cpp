@@ -62,6 +62,8 @@ private:
   void makeProjection();
   /// Whether the second result is the loss without a teacher.
   bool hasHardLoss() { return state.getResultName(1) == kHardLossName; }
+  /// Whether the step reads weights as they are, and the loss alone is that of projected ones.
+  bool readsDense() { return options.sparseMode == kCast; }
 
   struct Parameter {
     ParamOp param;
@@ -69,7 +71,7 @@ private:
     Value value, gradient;
     uint64_t slot;
     std::optional<Projection> projection; // where the model reads one of `value`
-    Value projected;                      // what it reads then
+    Value projected;                      // what it, or the update alone, reads
   };
 
   func::FuncOp function;
@@ -118,14 +120,15 @@ LogicalResult TrainingStep::addParameter(ParamOp param, unsigned number) {
   makePlain(param);
   added.slot = state.addSlot(param.getSymName(), param.getTensorType(), FlatSymbolRefAttr::get(param.getSymNameAttr()));
   added.value = state.view(added.slot);
-  if (added.projection)
+  if (added.projection && !readsDense())
     added.projected = buildProjectionOf(added.value, *added.projection);
-  replaceReads(function, param, added.projection ? added.projected : added.value);
+  replaceReads(function, param, added.projected ? added.projected : added.value);
   for (func::FuncOp other : {evaluation, accumulation}) {
     if (!other)
       continue;
     Value value = state.viewIn(other, added.slot);
-    replaceReads(other, param, added.projection ? buildProjectionOf(value, *added.projection) : value);
+    bool isProjected = added.projection && (other == evaluation || !readsDense());
+    replaceReads(other, param, isProjected ? buildProjectionOf(value, *added.projection) : value);
   }
   added.gradient = state.getReturn().getOperand(number); // which may have been a read
   numProjected += added.projection.has_value();
@@ -161,6 +164,8 @@ UpdateFactors TrainingStep::buildFactors(LocBuilder &b, Value norm) {
   factors.rate = tensor::ExtractOp::create(b, rate, ValueRange());
   if (maskDecay)
     factors.maskDecay = tensor::ExtractOp::create(b, maskDecay, ValueRange());
+  if (readsDense())
+    factors.momentKept = arith::SubFOp::create(b, constantF32(b, 1), factors.maskDecay);
   factors.clip = options.maxNorm > 0 ? buildClipFactor(b, norm, options.maxNorm) : Value();
   if (options.optimizer == kAdamW || options.optimizer == kMuon) {
     factors.firstCorrection = advance(b, "adamw.first_correction", options.beta1);
@@ -194,6 +199,8 @@ void TrainingStep::buildUpdates(const UpdateFactors &factors) {
     b.setLoc(parameter.param.getLoc());
     SmallVector<uint64_t> places = {parameter.slot};
     SmallVector<Value> held = {parameter.value};
+    if (parameter.projection && readsDense())
+      parameter.projected = buildProjection(b, parameter.value, *parameter.projection);
     StringRef optimizer = getOptimizer(parameter.param, vocabulary);
     for (StringRef moment : listMoments(optimizer)) {
       places.push_back(state.addSlot(parameter.param.getSymName() + "." + moment, parameter.param.getTensorType()));
@@ -288,7 +295,7 @@ LogicalResult TrainingStep::build() {
   if (options.accumulate > 1)
     accumulation = copyFunction(kAccumulate);
   rate = state.addNumber(kRate);
-  if (options.sparseMode == kSrSte || options.sparseMode == kAst)
+  if (!options.sparseMode.empty() && options.sparseMode != kSSte)
     maskDecay = state.addNumber(kMaskDecay);
   if (failed(findParameters()))
     return failure();
@@ -327,9 +334,9 @@ private:
 
 LogicalResult AddOptimizer::addStep() {
   ModuleOp module = getOperation();
-  AddOptimizerOptions options{optimizer, weightDecay, maxNorm,    keepZeros, sparseMode, llvm::to_vector(sparse),
-                              n,         m,           accumulate, evaluate,  momentum,   beta1,
-                              beta2,     epsilon};
+  AddOptimizerOptions options{optimizer, weightDecay, maxNorm,   keepZeros,  sparseMode, llvm::to_vector(sparse),
+                              n,         m,           maskDecay, accumulate, evaluate,   momentum,
+                              beta1,     beta2,       epsilon};
   if (failed(checkOptimizer(module.getLoc(), options)))
     return failure();
   FailureOr<func::FuncOp> gradients = findGradients(module, kCannot);

@@ -23,9 +23,11 @@ namespace hone {
 ///   Pre-training with 2:4 Sparsity", 2024, section 4);
 /// - ast: the same, with the decay between the moments of AdamW (Huang et al., "Pruning Large Language Models with Semi-Structural Adaptive
 ///   Sparse Training", 2024);
+/// - cast: the dense weight is read, and the elements that are not kept decay to 0 at a rate that grows between the moments of AdamW (AdamS
+///   of Huang et al., "CAST: Continuous and Differentiable Semi-Structured Sparsity-Aware Training for Large Language Models", 2025);
 /// - s-ste: magnitudes less the largest that is not kept, times a scale (Hu et al., "S-STE: Continuous Pruning Function for Efficient 2:4
 ///   Sparse Pre-training", 2024).
-constexpr llvm::StringLiteral kSrSte = "sr-ste", kAst = "ast", kSSte = "s-ste";
+constexpr llvm::StringLiteral kSrSte = "sr-ste", kAst = "ast", kCast = "cast", kSSte = "s-ste";
 
 /// A projection of matrices that are read with groups along one axis.
 struct Projection {

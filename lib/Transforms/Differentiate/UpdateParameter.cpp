@@ -24,16 +24,21 @@ static constexpr double kMuonScale = 0.2;
 /// Most inputs of a group, as hone-prune-nm has it.
 static constexpr int64_t kMostGroup = 128;
 
+/// Whether masked decay enters between the moments, which AdamW alone has.
+static bool isOfMoment(const AddOptimizerOptions &options) {
+  return options.sparseMode == kAst || options.sparseMode == kCast;
+}
+
 LogicalResult checkOptimizer(Location loc, const AddOptimizerOptions &options) {
   if (!llvm::is_contained({kSgd, kMomentum, kAdamW, kMuon}, StringRef(options.optimizer)))
     return emitError(loc) << "unsupported optimizer '" << options.optimizer << "'; supported: " << kSgd << ", "
                           << kMomentum << ", " << kAdamW << ", " << kMuon;
-  if (!options.sparseMode.empty() && !llvm::is_contained({kSrSte, kAst, kSSte}, StringRef(options.sparseMode)))
+  if (!options.sparseMode.empty() && !llvm::is_contained({kSrSte, kAst, kCast, kSSte}, StringRef(options.sparseMode)))
     return emitError(loc) << "unsupported sparse mode '" << options.sparseMode << "'; supported: " << kSrSte << ", "
-                          << kAst << ", " << kSSte;
-  if (options.sparseMode == kAst && options.optimizer != kAdamW)
-    return emitError(loc) << "expected the optimizer " << kAdamW << " for the sparse mode " << kAst << ", but got "
-                          << options.optimizer;
+                          << kAst << ", " << kCast << ", " << kSSte;
+  if (isOfMoment(options) && options.optimizer != kAdamW)
+    return emitError(loc) << "expected the optimizer " << kAdamW << " for the sparse mode " << options.sparseMode
+                          << ", but got " << options.optimizer;
   if (!options.sparseMode.empty() && options.keepZeros)
     return emitError(loc) << "expected no keep-zeros with a sparse mode, which chooses the zeros anew";
   if (options.sparseMode.empty() != options.sparse.empty())
@@ -51,6 +56,7 @@ LogicalResult checkOptimizer(Location loc, const AddOptimizerOptions &options) {
   };
   return failure(failed(check("weight-decay", options.weightDecay, false)) ||
                  failed(check("max-norm", options.maxNorm, false)) ||
+                 failed(check("mask-decay", options.maskDecay, false)) ||
                  failed(check("momentum", options.momentum, true)) || failed(check("beta1", options.beta1, true)) ||
                  failed(check("beta2", options.beta2, true)) || failed(check("epsilon", options.epsilon, false)));
 }
@@ -113,10 +119,13 @@ struct Element {
   Value multiply(Value x, Value y) const { return arith::MulFOp::create(b, x, y); }
   Value divide(Value x, Value y) const { return arith::DivFOp::create(b, x, y); }
   Value sqrt(Value x) const { return math::SqrtOp::create(b, x); }
+  Value copySign(Value x, Value y) const { return math::CopySignOp::create(b, x, y); }
+  Value isEqual(Value x, Value y) const { return arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, x, y); }
+  Value select(Value condition, Value x, Value y) const { return arith::SelectOp::create(b, condition, x, y); }
   /// `after`, or 0 where `before` is 0.
   Value keepZero(Value before, Value after) const {
-    Value zero = (*this)(0), isZero = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, before, zero);
-    return arith::SelectOp::create(b, isZero, zero, after);
+    Value zero = (*this)(0);
+    return select(isEqual(before, zero), zero, after);
   }
   /// decay · x + (1 - decay) · y.
   Value mix(Value x, Value y, double decay) const {
@@ -138,11 +147,12 @@ static AdamWNumbers buildAdamWNumbers(LocBuilder &b, const UpdateFactors &factor
           toF32(b, arith::DivFOp::create(b, rate, factors.firstCorrection)), toF32(b, scale)};
 }
 
-/// `decay` is added to the first moment where it is used, or null.
+/// `amend` gives what is used of the first moment, or is null.
 static SmallVector<Value> updateAdamW(const Element &at, const AddOptimizerOptions &options,
-                                      const AdamWNumbers &numbers, ValueRange args, Value decay) {
+                                      const AdamWNumbers &numbers, ValueRange args,
+                                      llvm::function_ref<Value(Value)> amend) {
   Value first = at.mix(args[2], args[1], options.beta1);
-  Value direction = decay ? at.add(first, decay) : first, squared = decay ? direction : args[1];
+  Value direction = amend ? amend(first) : first, squared = amend ? direction : args[1];
   Value second = at.mix(args[3], at.multiply(squared, squared), options.beta2);
   Value divisor = at.add(at.multiply(at.sqrt(second), numbers.scale), at(options.epsilon));
   Value move = at.multiply(numbers.step, at.divide(direction, divisor));
@@ -167,14 +177,24 @@ struct GradientReader {
   const AddOptimizerOptions &options;
   const UpdateFactors &factors;
 
-  /// κ (p - projected), or null; `read` is the gradient, and the projection if there is one.
-  Value decay(const Element &at, Value parameter, ValueRange read) const {
-    return read.size() > 1 ? at.multiply(factors.maskDecay, at.subtract(parameter, read[1])) : Value();
+  /// κ (p - projected).
+  Value decay(const Element &at, Value parameter, Value projected) const {
+    return at.multiply(factors.maskDecay, at.subtract(parameter, projected));
   }
-  /// Clipped, with the mask decay of sr-ste.
-  Value gradient(const Element &at, ValueRange read, Value decay) const {
+  /// Clipped, with the mask decay of sr-ste; `read` is the gradient, and the projection if there is one.
+  Value gradient(const Element &at, Value parameter, ValueRange read) const {
     Value clipped = factors.clip ? at.multiply(read[0], factors.clip) : read[0];
-    return decay && options.sparseMode == kSrSte ? at.add(clipped, decay) : clipped;
+    bool isDecayed = read.size() > 1 && options.sparseMode == kSrSte;
+    return isDecayed ? at.add(clipped, decay(at, parameter, read[1])) : clipped;
+  }
+  /// What ast and cast use of AdamW's first moment.
+  Value moment(const Element &at, Value parameter, Value projected, Value first) const {
+    if (options.sparseMode == kAst)
+      return at.add(first, decay(at, parameter, projected));
+    Value zero = at(0), target = at.copySign(at.multiply(factors.maskDecay, at(options.maskDecay)), parameter);
+    Value kept = at.multiply(factors.momentKept, first);
+    Value amended = at.add(kept, at.select(at.isEqual(parameter, zero), zero, target));
+    return at.select(at.isEqual(projected, zero), amended, first);
   }
 };
 } // namespace
@@ -189,7 +209,7 @@ static SmallVector<Value> updateMuon(LocBuilder &b, const AddOptimizerOptions &o
     operands.push_back({input, loops});
   Value gradient = buildMap(b, sizes, b.getF32Type(), operands, [&](LocBuilder &inner, ValueRange args) {
     Element at{inner};
-    return reader.gradient(at, args.drop_front(), reader.decay(at, args[0], args.drop_front()));
+    return reader.gradient(at, args[0], args.drop_front());
   });
   auto mix = [&](LocBuilder &inner, ValueRange old, ValueRange fresh) {
     return SmallVector<Value>{Element{inner}.mix(old[0], fresh[0], options.momentum)};
@@ -229,12 +249,14 @@ SmallVector<Value> buildUpdate(LocBuilder &b, StringRef optimizer, const AddOpti
   bool keepsZeros = options.keepZeros && rank >= 2;
   return updateElements(b, held, inputs, [&](LocBuilder &inner, ValueRange old, ValueRange read) {
     Element at{inner};
-    Value decay = reader.decay(at, old.front(), read);
-    SmallVector<Value> args = {old.front(), reader.gradient(at, read, decay)};
+    SmallVector<Value> args = {old.front(), reader.gradient(at, old.front(), read)};
     llvm::append_range(args, old.drop_front());
-    bool isOfMoment = decay && options.sparseMode == kAst;
+    auto amend = [&](Value first) { return reader.moment(at, old.front(), read[1], first); };
+    llvm::function_ref<Value(Value)> amendOrNull;
+    if (projected && isOfMoment(options))
+      amendOrNull = amend;
     SmallVector<Value> updated = optimizer == kAdamW
-                                     ? updateAdamW(at, options, numbers, args, isOfMoment ? decay : Value())
+                                     ? updateAdamW(at, options, numbers, args, amendOrNull)
                                      : updateSgd(at, optimizer, options, factors.rate, weightDecay, args);
     if (keepsZeros)
       updated.front() = at.keepZero(old.front(), updated.front());

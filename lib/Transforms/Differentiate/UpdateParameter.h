@@ -19,7 +19,7 @@ constexpr llvm::StringLiteral kSgd = "sgd", kMomentum = "momentum", kAdamW = "ad
 
 /// Numbers that a step computes once; those that it does not need are null.
 struct UpdateFactors {
-  mlir::Value rate, clip, maskDecay;             // f32
+  mlir::Value rate, clip, maskDecay, momentKept; // f32; the last is 1 - maskDecay
   mlir::Value firstCorrection, secondCorrection; // f64: 1 - beta^t
 };
 
@@ -50,7 +50,8 @@ mlir::Value buildClipFactor(LocBuilder &b, mlir::Value norm, double maxNorm);
 /// With `keepZeros` an element of such parameters that is 0 stays 0.
 ///
 /// Where the model reads `projected` in place of the parameter, with the mask decay κ and d = κ (p - projected), the sparse mode sr-ste has
-/// g + d for g, and ast m + d for m but for the mean that is kept: v ← β2 v + (1 - β2) (m + d)².
+/// g + d for g, and ast m + d for m but for the mean that is kept: v ← β2 v + (1 - β2) (m + d)². For cast κ is a part of 1, and where
+/// `projected` is 0, (1 - κ) m + κ λ sign(p) with the option's λ stands for m in the same way.
 ///
 /// `optimizer` is that of this parameter.
 llvm::SmallVector<mlir::Value> buildUpdate(LocBuilder &b, llvm::StringRef optimizer, const AddOptimizerOptions &options,

@@ -4,6 +4,8 @@
 // The pass hone-convert-state: slots of the session's state in 16 bits or fewer, where only attention reads them, and products of as many
 // bits for attention without a state.
 
+#include "RoundProducts.h"
+
 #include "hone/Dialect/Hone/HoneParams.h"
 #include "hone/Transforms/Passes.h"
 
@@ -98,16 +100,7 @@ SlotAttr ConvertState::convert(SlotAttr slot, ArrayRef<KvAppendOp> appends) {
 
 void ConvertState::roundProducts() {
   int64_t count = 0;
-  getOperation().walk([&](AttentionOp op) {
-    auto isComputed = [](TypedValue<RankedTensorType> value) {
-      return value.getType().getElementType().isF32() && !value.getType().getEncoding() &&
-             !value.getDefiningOp<KvAppendOp>() && !value.getDefiningOp<KvViewOp>();
-    };
-    if (!isComputed(op.getQuery()) || !isComputed(op.getKey()) || !isComputed(op.getValue()))
-      return;
-    op.setBf16Products(true);
-    ++count;
-  });
+  getOperation().walk([&](AttentionOp op) { count += roundAttention(op); });
   numRounded += count;
   if (count > 0)
     remark::passed(getOperation().getLoc(), remark::RemarkOpts::name("Rounded").category("hone-convert-state"))

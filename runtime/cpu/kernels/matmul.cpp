@@ -2,21 +2,28 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Products of matrices. Products of a few rows (GEMV), as in decode, are memory-bound: they read the second operand
-// once and have loops of their own; the rest goes to a dense product after copying what is strided along both axes.
+// once and have loops of their own. Those of many rows, as in training, are GEMMs whose second operand is packed in the
+// cache; the rest goes to a dense product after copying what is strided along both axes.
 
 #include "entry.h"
 
 #include "../scratch_memory.h"
 #include "../sgemm.h"
+#include "linear/gemm_split.h"
+#include "linear/gemm_tiles.h"
+#include "linear/strided_weight.h"
+#include "linear/unpacked_tiles.h"
 #include "matrix.h"
 #include "parallel_for.h"
 #include "parts.h"
+#include "precision.h"
 #include "vector.h"
 
 namespace hone::cpu::HONE_ISA_NAMESPACE {
 namespace {
 
 constexpr int64_t kGemvRows = 4;        // rows of the loops for decoding
+constexpr int64_t kFewestColumns = 32;  // of a GEMM that packs the second operand, for which it converts the first one
 constexpr int64_t kSmallWork = 1 << 15; // multiply-adds that are not worth a second thread
 
 /// A matrix as the dense product takes it, copied where neither axis has stride 1.
@@ -35,6 +42,11 @@ public:
   Packed &operator=(const Packed &) = delete;
 
   DenseMatrix dense;
+
+  Matrix of(const Matrix &shape) const {
+    return {dense.data, shape.rows, shape.columns, dense.transposed ? 1 : dense.leading,
+            dense.transposed ? dense.leading : 1};
+  }
 
 private:
   void copy(const Matrix &matrix) {
@@ -125,6 +137,59 @@ bool gemvRows(const Matrix &a, const Matrix &b, const Matrix &c, Row bias) {
   return true;
 }
 
+/// The engine that packs the second operand of a GEMM (large M), from so many rows on: where that is not faster than a dense product,
+/// there is none.
+template <typename Precision> struct PackingGemm {
+  static int64_t fewestRows() { return INT64_MAX; }
+  template <typename Body> static void withEngine(const Matrix &, int64_t, const Body &) {}
+};
+
+#if defined(__AMX_TILE__)
+template <> struct PackingGemm<RoundedProducts> {
+  using Pairs = StridedPairs<kTileStepInputs / 2>;
+
+  static int64_t fewestRows() { return kTileRows + 1; }
+  template <typename Body> static void withEngine(const Matrix &b, int64_t rows, const Body &body) {
+    body(TileEngine<StepTiles<Pairs>>(StepTiles<Pairs>(Pairs(b)), rows));
+  }
+};
+
+template <> struct PackingGemm<ExactProducts> {
+  static int64_t fewestRows() { return SplitEngine<StridedSplit>::fewestRows(); }
+  template <typename Body> static void withEngine(const Matrix &b, int64_t rows, const Body &body) {
+    body(SplitEngine<StridedSplit>(StridedSplit(b), rows));
+  }
+};
+#elif defined(__AVX512BF16__)
+template <> struct PackingGemm<RoundedProducts> {
+  static int64_t fewestRows() { return kDenseGemvRows + 1; }
+  template <typename Body> static void withEngine(const Matrix &b, int64_t, const Body &body) {
+    body(VectorEngine<StridedPairs<1>>(StridedPairs<1>(b)));
+  }
+};
+#endif
+
+hone_tensor tensorOf(const Matrix &matrix) {
+  hone_tensor tensor = {matrix.data, HONE_F32, 2, {matrix.rows, matrix.columns}, {matrix.rowStride, matrix.columnStride}};
+  return tensor;
+}
+
+/// True where a GEMM that packs b did the product.
+template <typename Precision>
+bool multiplyPanels(const Matrix &a, const Matrix &b, const Matrix &c, Row bias) {
+  if (!c.isRowMajor() && c.transposed().isRowMajor() && !bias.data)
+    return multiplyPanels<Precision>(b.transposed(), a.transposed(), c.transposed(), bias);
+  if (c.rows < PackingGemm<Precision>::fewestRows() || c.columns < kFewestColumns)
+    return false;
+  Packed packedA(a), packedB(b);
+  hone_tensor x = tensorOf(packedA.of(a)), y = tensorOf(c), absent = {};
+  PackingGemm<Precision>::withEngine(packedB.of(b), c.rows, [&](const auto &engine) {
+    using Engine = __remove_cvref(decltype(engine));
+    GemmLayer<Engine>(x, engine, y, Epilogue(bias, absent, absent, kIdentity)).run();
+  });
+  return true;
+}
+
 void multiplyDense(const Matrix &a, const Matrix &b, const Matrix &c, float beta) {
   Packed packedA(a), packedB(b), packedC(c);
   if (packedC.dense.transposed) {
@@ -140,12 +205,12 @@ void multiplyDense(const Matrix &a, const Matrix &b, const Matrix &c, float beta
 }
 
 /// c = a · b + bias, the bias along c's rows or absent.
-void multiply(const Matrix &a, const Matrix &b, const Matrix &c, Row bias) {
+template <typename Precision> void multiply(const Matrix &a, const Matrix &b, const Matrix &c, Row bias) {
   if (c.rows == 0 || c.columns == 0)
     return;
   if (a.columns == 0)
     return fillRows(c, bias);
-  if (gemvRows(a, b, c, bias))
+  if (gemvRows(a, b, c, bias) || multiplyPanels<Precision>(a, b, c, bias))
     return;
   if (bias.data)
     fillRows(c, bias);
@@ -167,13 +232,14 @@ int64_t batchOffset(const hone_tensor &tensor, const hone_tensor &output, int64_
 
 bool isOneMatrix(const hone_tensor &tensor) { return countRows(tensor, 2) == 1; }
 
+template <typename Precision>
 void multiplyBatches(const hone_tensor &a, const hone_tensor &b, const hone_tensor &c, Row bias) {
   Matrix wideA, wideC;
   if (isOneMatrix(b) && collapseRows(a, wideA) && collapseRows(c, wideC) && wideA.rows == wideC.rows)
-    return multiply(wideA, matrixAt(b, 0), wideC, bias);
+    return multiply<Precision>(wideA, matrixAt(b, 0), wideC, bias);
   int64_t batches = countRows(c, 2);
   auto multiplyOne = [&](int64_t index) {
-    multiply(matrixAt(a, batchOffset(a, c, index)), matrixAt(b, batchOffset(b, c, index)),
+    multiply<Precision>(matrixAt(a, batchOffset(a, c, index)), matrixAt(b, batchOffset(b, c, index)),
              matrixAt(c, batchOffset(c, c, index)), bias);
   };
   // Many products share the threads, few products have all threads each.
@@ -188,11 +254,11 @@ void multiplyBatches(const hone_tensor &a, const hone_tensor &b, const hone_tens
   threads.finish();
 }
 
-void run(const kernels::Call<kernels::Matmul, kernels::NoWeight> &call) {
-  multiplyBatches(call.operands.a, call.operands.b, call.operands.c, {nullptr, 0});
+template <typename Precision> void run(const kernels::Call<kernels::Matmul, kernels::NoWeight> &call) {
+  multiplyBatches<Precision>(call.operands.a, call.operands.b, call.operands.c, {nullptr, 0});
 }
 
-void run(const kernels::Call<kernels::PlainLinear, kernels::NoWeight> &call) {
+template <typename Precision> void run(const kernels::Call<kernels::PlainLinear, kernels::NoWeight> &call) {
   const auto &o = call.operands;
   hone_tensor weight = o.weight;
   if (call.ints.transposed) {
@@ -201,7 +267,7 @@ void run(const kernels::Call<kernels::PlainLinear, kernels::NoWeight> &call) {
     weight.strides[0] = o.weight.strides[1];
     weight.strides[1] = o.weight.strides[0];
   }
-  multiplyBatches(withRowAxis(o.x), weight, withRowAxis(o.y), vectorOf(o.bias));
+  multiplyBatches<Precision>(withRowAxis(o.x), weight, withRowAxis(o.y), vectorOf(o.bias));
 }
 
 } // namespace

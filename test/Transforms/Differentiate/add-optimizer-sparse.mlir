@@ -2,6 +2,9 @@
 // RUN: FileCheck %s --check-prefix=LOG < %t.log
 // RUN: hone-opt %s --hone-add-optimizer="sparse-mode=sr-ste sparse=w optimizer=sgd" --canonicalize --cse | FileCheck %s --check-prefix=SRSTE --enable-var-scope
 // RUN: hone-opt %s --hone-add-optimizer="sparse-mode=s-ste sparse=w" --canonicalize --cse | FileCheck %s --check-prefix=SSTE --enable-var-scope
+// RUN: hone-opt %s --hone-add-optimizer="sparse-mode=cast mask-decay=0.5 sparse=w evaluate" --canonicalize --cse | FileCheck %s --check-prefix=CAST --enable-var-scope
+// RUN: not hone-opt %s --hone-add-optimizer="sparse-mode=cast sparse=w optimizer=muon" 2>&1 | FileCheck %s --check-prefix=MUON
+// RUN: not hone-opt %s --hone-add-optimizer="sparse-mode=cast sparse=w mask-decay=-1" 2>&1 | FileCheck %s --check-prefix=LAMBDA
 // RUN: not hone-opt %s --hone-add-optimizer="sparse-mode=sr-ste sparse=gain" 2>&1 | FileCheck %s --check-prefix=VECTOR
 // RUN: not hone-opt %s --hone-add-optimizer="sparse-mode=sr-ste sparse=w n=3 m=5" 2>&1 | FileCheck %s --check-prefix=MULTIPLE
 // RUN: not hone-opt %s --hone-add-optimizer="sparse-mode=sr-ste sparse=w,v" 2>&1 | FileCheck %s --check-prefix=ABSENT
@@ -19,7 +22,9 @@
 // NONE: error: expected a sparse mode and the names of sparse weights, but got one of them
 // KEEP: error: expected no keep-zeros with a sparse mode, which chooses the zeros anew
 // SGD: error: expected the optimizer adamw for the sparse mode ast, but got sgd
-// MODE: error: unsupported sparse mode 'ste'; supported: sr-ste, ast, s-ste
+// MUON: error: expected the optimizer adamw for the sparse mode cast, but got muon
+// LAMBDA: error: expected mask-decay to be 0 or more, but got -1
+// MODE: error: unsupported sparse mode 'ste'; supported: sr-ste, ast, cast, s-ste
 // PATTERN: error: expected n of m inputs to be 1 to m - 1 of 2 to 128, but got 4 of 4
 
 // The weight lies input after input in the file, so groups lie along its first dimension. What reads it reads its projection, the loss
@@ -59,6 +64,25 @@
 // SRSTE: %[[MASKED:.*]] = arith.subf %[[W]], %[[SW]]
 // SRSTE: %[[DECAY:.*]] = arith.mulf %{{.*}}, %[[MASKED]]
 // SRSTE: arith.addf %[[G]], %[[DECAY]]
+
+// The loss beside the step is that of the projection; the step reads the dense weight, and its update the projection alone.
+// CAST-LABEL: func.func @evaluate(
+// CAST: %[[S:.*]] = tensor.collapse_shape
+// CAST: linalg.transpose ins(%[[S]] : tensor<8x2xf32>)
+// CAST-LABEL: func.func @train_step(
+// CAST: %[[P:.*]] = hone.kv_view %{{.*}}[0] : !hone.kv<@training> -> tensor<8x2xf32>
+// CAST: linalg.transpose ins(%[[P]] : tensor<8x2xf32>)
+// CAST: %[[PROJECTED:.*]] = tensor.collapse_shape
+// CAST: linalg.generic {{.*}} ins(%{{.*}}, %[[PROJECTED]] : {{.*}}) outs(%[[P]], %{{.*}}, %{{.*}} :
+// CAST: ^bb0(%{{[^:]*}}: f32, %[[SW:[^:]*]]: f32, %[[W:[^:]*]]: f32, %{{[^:]*}}: f32, %{{[^:]*}}: f32):
+// CAST: %[[M:.*]] = arith.addf
+// CAST: %[[TARGET:.*]] = math.copysign %{{.*}}, %[[W]]
+// CAST: %[[KEPT:.*]] = arith.mulf %{{.*}}, %[[M]]
+// CAST: %[[SIGNED:.*]] = arith.select %{{.*}}, %{{.*}}, %[[TARGET]]
+// CAST: %[[AMENDED:.*]] = arith.addf %[[KEPT]], %[[SIGNED]]
+// CAST: %[[IS_MASKED:.*]] = arith.cmpf oeq, %[[SW]], %{{.*}}
+// CAST: %[[USED:.*]] = arith.select %[[IS_MASKED]], %[[AMENDED]], %[[M]]
+// CAST: arith.mulf %[[USED]], %[[USED]]
 
 // The scale is that of the weight as it begins, whose groups are all (1, -3, 2, 0.5): 8/5.
 // SSTE-LABEL: func.func @project(

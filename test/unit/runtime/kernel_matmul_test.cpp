@@ -1,14 +1,31 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// hone.matmul.f32 and hone.linear.f32 against three loops.
+// hone.matmul and hone.linear over f32 against three loops, of factors as they are, or rounded to bf16 where they may be.
 
 #include "kernel_tensor.h"
+
+#include <bit>
 
 namespace hone::test {
 namespace {
 
 constexpr float kTolerance = 2e-5f; // K stays below 300 and elements near 1
+
+/// To the nearest bf16, of two the one that is even.
+float roundToBf16(float value) {
+  auto bits = std::bit_cast<uint32_t>(value);
+  return std::bit_cast<float>((bits + 0x7fffu + (bits >> 16 & 1)) & 0xffff0000u);
+}
+
+Tensor roundToBf16(const Tensor &tensor) {
+  Tensor rounded(tensor.sizes);
+  rounded.forEach([&](const std::vector<int64_t> &index) { rounded(index) = roundToBf16(tensor.at(index)); });
+  return rounded;
+}
+
+/// Whether the ISA has dot products or tiles of bf16.
+bool hasBf16(cpu::Isa isa) { return isa == cpu::Isa::Avx512Bf16 || isa == cpu::Isa::Amx; }
 
 class MatmulKernel : public KernelTest {
 protected:
@@ -20,6 +37,22 @@ protected:
           Tensor c(cShape, cLayout), expected(cShape);
           run("hone.matmul.f32", {a.view(), b.view(), c.view()});
           reference(a, b, expected);
+          expectClose(c, expected, kTolerance, io::shapeText(aShape) + " x " + io::shapeText(bShape));
+        }
+  }
+
+  /// As many rows as are multiplied in bf16 where the ISA does.
+  void checkRounded(std::vector<int64_t> aShape, std::vector<int64_t> bShape, std::vector<int64_t> cShape) {
+    for (Layout aLayout : kLayouts)
+      for (Layout bLayout : kLayouts)
+        for (Layout cLayout : kLayouts) {
+          Tensor a = Tensor(aShape, aLayout).randomize(random), b = Tensor(bShape, bLayout).randomize(random);
+          Tensor c(cShape, cLayout), expected(cShape);
+          run("hone.matmul.bf16", {a.view(), b.view(), c.view()});
+          if (hasBf16(GetParam()))
+            reference(roundToBf16(a), roundToBf16(b), expected);
+          else
+            reference(a, b, expected);
           expectClose(c, expected, kTolerance, io::shapeText(aShape) + " x " + io::shapeText(bShape));
         }
   }
@@ -52,6 +85,21 @@ TEST_P(MatmulKernel, Matrices) {
     for (int64_t n : {1, 16, 67, 130})
       for (int64_t k : {1, 7, 39})
         check({m, k}, {k, n}, {m, n});
+}
+
+TEST_P(MatmulKernel, ManyRows) {
+  for (int64_t n : {16, 33})
+    for (int64_t k : {1, 70})
+      check({150, k}, {k, n}, {150, n});
+  check({2, 150, 40}, {2, 40, 50}, {2, 150, 50});
+}
+
+TEST_P(MatmulKernel, ProductsOfBf16) {
+  for (int64_t m : {33, 150})
+    for (int64_t k : {1, 70})
+      checkRounded({m, k}, {k, 50}, {m, 50});
+  checkRounded({3, 40, 40}, {3, 40, 50}, {3, 40, 50});
+  checkRounded({12, 40, 24}, {12, 24, 36}, {12, 40, 36});
 }
 
 TEST_P(MatmulKernel, EmptyMatrices) {

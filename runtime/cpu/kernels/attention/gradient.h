@@ -11,8 +11,9 @@
 
 #include "../parts.h"
 #include "../tasks.h"
+#include "../precision.h"
 #include "marked_keys.h"
-#include "products.h"
+#include "tile_products.h"
 
 #include <omp.h>
 
@@ -63,7 +64,7 @@ inline void writeScaled(const float *from, int64_t size, float factor, Row to) {
 }
 
 /// What a thread needs for the rows of one sequence and key head.
-class GradientHead {
+template <typename Products> class GradientHead {
 public:
   GradientHead(const GradientCall &call, const Attention &attention, const GradientDivision &division)
       : call(call), attention(attention), division(division), seenKeys(attention, kGradientRows),
@@ -72,7 +73,9 @@ public:
         transposedKeys(keyRows + division.keySums()), transposedValues(transposedKeys + division.keySums()),
         queries(rowMemory.data()), querySums(queries + kGradientRows * division.size),
         gradients(querySums + kGradientRows * division.size), scores(gradients + kGradientRows * division.valueSize),
-        slopes(scores + kGradientRows * kBlockKeys), transposed(slopes + kGradientRows * kBlockKeys) {}
+        slopes(scores + kGradientRows * kBlockKeys), transposed(slopes + kGradientRows * kBlockKeys),
+        keyFactors(division.keys / kBlockKeys), packedKeys(division.keys / kBlockKeys * keyBytes()),
+        packedRows(rowBytes()) {}
 
   /// Writes the gradients of the queries of part `part`, and makes `sums` what they give those of keys and values.
   void run(int64_t b, int64_t keyHead, int64_t part, float *sums) {
@@ -88,6 +91,24 @@ public:
   }
 
 private:
+  /// Factors of a block of keys: keys and values transposed, and keys as rows.
+  struct KeyFactors {
+    typename Products::Right keys, values, rows;
+  };
+
+  int64_t keyBytes() const {
+    return Products::rightBytes(division.size, kBlockKeys) + Products::rightBytes(division.valueSize, kBlockKeys) +
+           Products::rightBytes(kBlockKeys, division.size);
+  }
+
+  /// Of queries and gradients from the left and from the right, and of probabilities or slopes.
+  int64_t rowBytes() const {
+    return Products::leftBytes(kGradientRows, division.size) + Products::leftBytes(kGradientRows, division.valueSize) +
+           Products::rightBytes(kGradientRows, division.size) +
+           Products::rightBytes(kGradientRows, division.valueSize) +
+           Products::leftBytes(larger(kGradientRows, kBlockKeys), larger(kGradientRows, kBlockKeys));
+  }
+
   /// Keys as rows, and keys and values transposed by blocks. What is after the keys of the sequence is 0.
   void takeKeys() {
     int64_t known = hone::kernels::keyCountOf(attention.visibility, sequence);
@@ -100,7 +121,33 @@ private:
       transposeBlock(rows, division.valueSize, transposedValues + first * division.valueSize);
       for (int64_t i = 0; i < kBlockKeys * division.valueSize; ++i)
         rows[i] = 0;
+      packKeys(first);
     }
+  }
+
+  void packKeys(int64_t first) {
+    int64_t size = division.size, valueSize = division.valueSize;
+    uint8_t *to = packedKeys.data() + first / kBlockKeys * keyBytes();
+    KeyFactors &factors = keyFactors.data()[first / kBlockKeys];
+    factors.keys = Products::packRight(transposedKeys + first * size, kBlockKeys, size, kBlockKeys, to);
+    to += Products::rightBytes(size, kBlockKeys);
+    factors.values = Products::packRight(transposedValues + first * valueSize, kBlockKeys, valueSize, kBlockKeys, to);
+    to += Products::rightBytes(valueSize, kBlockKeys);
+    factors.rows = Products::packRight(keyRows + first * size, size, kBlockKeys, size, to);
+  }
+
+  /// Queries and gradients of `count` rows.
+  void packRows() {
+    int64_t size = division.size, valueSize = division.valueSize;
+    uint8_t *to = packedRows.data();
+    leftQueries = Products::packLeft(queries, size, count, size, to);
+    to += Products::leftBytes(kGradientRows, size);
+    leftGradients = Products::packLeft(gradients, valueSize, count, valueSize, to);
+    to += Products::leftBytes(kGradientRows, valueSize);
+    rightQueries = Products::packRight(queries, size, count, size, to);
+    to += Products::rightBytes(kGradientRows, size);
+    rightGradients = Products::packRight(gradients, valueSize, count, valueSize, to);
+    packedBlock = to + Products::rightBytes(kGradientRows, valueSize);
   }
 
   void copyBlock(const hone_tensor &from, int64_t first, int64_t known, int64_t padded, float *to) const {
@@ -121,6 +168,7 @@ private:
     int64_t begin = attention.keys(), end = 0;
     for (int64_t r = 0; r < count; ++r)
       beginRow(r, first + r);
+    packRows();
     SeenKeys seen = seenKeys.mark(sequence, rows, count, {0, attention.keys()});
     for (int64_t r = 0; r < count; ++r) {
       begin = smaller(begin, rows[r].begin);
@@ -154,24 +202,24 @@ private:
 
   void addKeys(int64_t first, int64_t keyCount) {
     int64_t size = division.size, valueSize = division.valueSize;
-    multiply({queries, size, transposedKeys + first * size, kBlockKeys, size, scores, kBlockKeys, false}, count,
-             kBlockKeys);
-    multiply(
-        {gradients, valueSize, transposedValues + first * valueSize, kBlockKeys, valueSize, slopes, kBlockKeys, false},
-        count, kBlockKeys);
+    const KeyFactors &factors = keyFactors.data()[first / kBlockKeys];
+    products.multiply(leftQueries, factors.keys, size, scores, kBlockKeys, false, count, kBlockKeys);
+    products.multiply(leftGradients, factors.values, valueSize, slopes, kBlockKeys, false, count, kBlockKeys);
     for (int64_t r = 0; r < count; ++r)
       differentiateRow(r, first, keyCount);
-    addTransposed(scores, gradients, valueSize, valueSums + first * valueSize);
-    addTransposed(slopes, queries, size, keySums + first * size);
-    multiply({slopes, kBlockKeys, keyRows + first * size, size, kBlockKeys, querySums, size, true}, count, size);
+    addTransposed(scores, rightGradients, valueSize, valueSums + first * valueSize);
+    addTransposed(slopes, rightQueries, size, keySums + first * size);
+    typename Products::Left left = Products::packLeft(slopes, kBlockKeys, count, kBlockKeys, packedBlock);
+    products.multiply(left, factors.rows, kBlockKeys, querySums, size, true, count, size);
   }
 
   /// sums += blockᵀ · rows
-  void addTransposed(const float *block, const float *of, int64_t size, float *sums) const {
+  void addTransposed(const float *block, typename Products::Right of, int64_t size, float *sums) const {
     for (int64_t r = 0; r < count; r += kLanes)
       transposeFloats(block + r * kBlockKeys, kBlockKeys, smaller(kLanes, count - r), kBlockKeys, transposed + r,
                       kGradientRows);
-    multiply({transposed, kGradientRows, of, size, count, sums, size, true}, kBlockKeys, size);
+    typename Products::Left left = Products::packLeft(transposed, kGradientRows, kBlockKeys, count, packedBlock);
+    products.multiply(left, of, count, sums, size, true, kBlockKeys, size);
   }
 
   /// Makes products with keys the probabilities of a row, and products with values the gradients of the logits.
@@ -201,13 +249,19 @@ private:
   Scratch<float> keyMemory, rowMemory;
   float *keyRows, *transposedKeys, *transposedValues;
   float *queries, *querySums, *gradients, *scores, *slopes, *transposed;
+  Scratch<KeyFactors> keyFactors;
+  Scratch<uint8_t> packedKeys, packedRows;
+  Products products;
+  typename Products::Left leftQueries = {}, leftGradients = {};
+  typename Products::Right rightQueries = {}, rightGradients = {};
+  uint8_t *packedBlock = nullptr;
   float *keySums = nullptr, *valueSums = nullptr;
   QueryRow rows[kGradientRows];
   float references[kGradientRows], subtracted[kGradientRows];
   int64_t sequence = 0, head = 0, count = 0;
 };
 
-class GradientRun {
+template <typename Products> class GradientRun {
 public:
   explicit GradientRun(const GradientCall &call)
       : call(call), attention(call), division(attention),
@@ -219,7 +273,7 @@ public:
 #pragma omp parallel
     threads.run(
         [&] {
-          GradientHead head(call, attention, division);
+          GradientHead<Products> head(call, attention, division);
           Scratch<float> own(division.parts == 1 ? division.sums() : 0);
           runTasks(&head, own.data(), parts, wholes);
         },
@@ -229,7 +283,7 @@ public:
 
 private:
   /// `head` is null for a thread that has no memory for one.
-  void runTasks(GradientHead *head, float *own, Tasks &parts, Tasks &wholes) const {
+  void runTasks(GradientHead<Products> *head, float *own, Tasks &parts, Tasks &wholes) const {
     for (int64_t task; head && parts.take(task);) {
       int64_t index = task / division.parts;
       float *sums = own ? own : partial.data() + task * division.sums();
@@ -270,7 +324,13 @@ private:
   Scratch<float> partial;
 };
 
-inline void run(const GradientCall &call) { GradientRun(call).run(); }
+template <typename Precision> void run(const GradientCall &call) {
+#ifdef __AMX_TILE__
+  if constexpr (__is_same(Precision, RoundedProducts))
+    return GradientRun<TileProducts>(call).run();
+#endif
+  GradientRun<FloatProducts>(call).run();
+}
 
 } // namespace
 

@@ -80,9 +80,12 @@ template <typename Format, typename Body> bool withEngine(int64_t rows, const Bo
       return false;
     body([rows](const hone_tensor &weight) { return TileEngine<Bf16Weights>(Bf16Weights(weight), rows); });
     return true;
-  } else if (rows >= SplitEngine<Format>::fewestRows()) {
-    body([rows](const hone_tensor &weight) { return SplitEngine<Format>(weight, rows); });
-    return true;
+  } else {
+    using Panels = SplitPanels<Format>;
+    if (rows >= SplitEngine<Panels>::fewestRows()) {
+      body([rows](const hone_tensor &weight) { return SplitEngine<Panels>(Panels(weight), rows); });
+      return true;
+    }
   }
 #endif
   if (rows <= kDenseGemvRows)

@@ -23,9 +23,26 @@ template <typename Format> Vector readWords(Row from, int64_t first, int64_t giv
   return Format::words(values);
 }
 
+/// As packWords, of a column-major x: words of neighbouring rows are neighbours there too.
+template <typename Format>
+void packColumns(const Matrix &x, int64_t row, int64_t rows, int64_t firstWord, int64_t words, float *to) {
+  for (int64_t i = 0; i < words; ++i) {
+    Vector inputs[Format::kWordInputs];
+    for (int64_t k = 0; k < Format::kWordInputs; ++k) {
+      int64_t input = (firstWord + i) * Format::kWordInputs + k;
+      inputs[k] = input < x.columns ? loadColumns(&x.at(row, input), x.rows - row) : (Vector)0.0f;
+    }
+    // What a line has too much, the next one replaces; after the last ones there is nothing to replace.
+    storeColumns(to + i * rows, wordsOf<Format>(inputs), (words - i) * rows >= kLanes ? kLanes : rows);
+  }
+}
+
 /// to[word][row], from `rows` rows of x and `words` words of a format. Words that x lacks are zeros.
 template <typename Format>
 void packWords(const hone_tensor &x, int64_t row, int64_t rows, int64_t firstWord, int64_t words, float *to) {
+  Matrix columns;
+  if (isColumnMajor(x, columns))
+    return packColumns<Format>(columns, row, rows, firstWord, words, to);
   Row from[kLanes];
   for (int64_t r = 0; r < rows; ++r)
     from[r] = rowOf(x, row + r);

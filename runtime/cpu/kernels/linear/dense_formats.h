@@ -8,6 +8,7 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_DENSE_FORMATS_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_DENSE_FORMATS_H
 
+#include "../bf16_pairs.h"
 #include "../rows.h"
 #include "../vector.h"
 
@@ -41,6 +42,15 @@ struct FloatActivations {
   static constexpr int kWordInputs = 1;
   static Vector words(const float *inputs) { return load(inputs); }
 };
+
+/// Inputs of several rows as words of each, from a vector of those rows for each input.
+template <typename Format> Vector wordsOf(const Vector *inputs) {
+#ifdef __AVX512BF16__
+  if constexpr (Format::kWordInputs == 2)
+    return pairsOfBf16(inputs[0], inputs[1]);
+#endif
+  return inputs[0];
+}
 
 /// `add` adds the products of a step with one row; `x` is the row's first word, words of a row are ROWS apart. `unpack`
 /// writes the inputs of a step as f32, sixteen outputs each; formats that calculate with what they load have none.

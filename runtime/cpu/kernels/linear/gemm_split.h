@@ -62,10 +62,36 @@ private:
 };
 
 /// Packed weights whose steps are one input of sixteen outputs, f32 or f16.
-template <typename Format> class SplitEngine : public TileInputs<3> {
+template <typename Format> class SplitPanels {
 public:
   /// f16 has eleven significant bits, two planes have sixteen.
   static constexpr int kPlanes = Format::kBytes == kTileRowBytes ? 3 : 2;
+  static constexpr bool kPrefetches = true;
+  static constexpr int64_t kStepSource = kTileStepInputs * Format::kBytes;
+
+  explicit SplitPanels(const hone_tensor &weight)
+      : panels(weight.sizes[0]), inputs(weight.sizes[1]), data(static_cast<const uint8_t *>(weight.data)) {}
+
+  const uint8_t *at(int64_t panel, int64_t input) const { return data + (panel * inputs + input) * Format::kBytes; }
+  int64_t panelBytes() const { return inputs * Format::kBytes; }
+
+  /// Sixteen inputs from `input` on; those that the panel lacks are zeros.
+  void read(int64_t panel, int64_t input, Vector (&lines)[kLanes]) const {
+    const uint8_t *from = at(panel, input);
+    for (int64_t i = 0; i < kLanes; ++i)
+      lines[i] = input + i < inputs ? Format::load(from + i * Format::kBytes).values : 0.0f;
+  }
+
+  int64_t panels, inputs;
+
+private:
+  const uint8_t *data;
+};
+
+/// Of `Weights` that read sixteen inputs of a panel at once.
+template <typename Weights> class SplitEngine : public TileInputs<3> {
+public:
+  static constexpr int kPlanes = Weights::kPlanes;
   static constexpr int64_t kL1Steps =
       INT64_MAX / 2;                             // all: sums that come and go cost more than weights from the L2 cache
   static constexpr int64_t kPartBytes = 4 << 20; // of a feed-forward block, as for tiles of bf16
@@ -73,9 +99,8 @@ public:
   /// them.
   static int64_t fewestRows() { return larger(80, 64 * omp_get_max_threads()); }
 
-  SplitEngine(const hone_tensor &weight, int64_t rows)
-      : TileInputs(rows), panels(weight.sizes[0]), inputs(weight.sizes[1]), steps(ceilDivide(inputs, kTileStepInputs)),
-        data(static_cast<const uint8_t *>(weight.data)) {}
+  SplitEngine(const Weights &weights, int64_t rows)
+      : TileInputs(rows), panels(weights.panels), steps(ceilDivide(weights.inputs, kTileStepInputs)), weights(weights) {}
 
   /// Converted rows of a part fill less than half of a L2 cache of 2 MiB, sums of the blocks and an N-tile's weights
   /// the rest.
@@ -92,15 +117,8 @@ public:
       for (int64_t p = 0; p < count; ++p)
         for (int64_t i = 0; i < some; ++i)
           engine.split(panel + p, step + i, tiles.data() + (p * some + i) * kStepBytes);
-      if (panel != selected) {
-        firstStep = step;
-        endStep = reached;
-      }
-      selected = panel;
-      reached = step + some;
-      isNextNTile = reached == endStep;
-      next = engine.data +
-             (panel * engine.inputs + (isNextNTile ? firstStep : reached) * kTileStepInputs) * Format::kBytes;
+      if constexpr (Weights::kPrefetches)
+        findNext(panel, step, some);
     }
 
     template <typename Prefetcher>
@@ -118,22 +136,41 @@ public:
                                {tiles.data(), 0, false},
                                accumulates};
       if (width == kPanels)
-        multiplyTiles<SplitProducts<kPlanes>, 2, kPanels>(
-            operands, sums, SourcePrefetcher<kPanels, Prefetcher>(*this, share, prefetcher));
+        multiplyPanels<kPanels>(operands, share, sums, prefetcher);
       else
-        multiplyTiles<SplitProducts<kPlanes>, 2, 1>(operands, sums,
-                                                    SourcePrefetcher<1, Prefetcher>(*this, share, prefetcher));
+        multiplyPanels<1>(operands, share, sums, prefetcher);
     }
 
   private:
-    static constexpr int64_t kStepBytes = kPlanes * kWeightTileBytes, kStepSource = kTileStepInputs * Format::kBytes;
+    static constexpr int64_t kStepBytes = kPlanes * kWeightTileBytes;
+
+    void findNext(int64_t panel, int64_t step, int64_t some) {
+      if (panel != selected) {
+        firstStep = step;
+        endStep = reached;
+      }
+      selected = panel;
+      reached = step + some;
+      isNextNTile = reached == endStep;
+      next = engine.weights.at(panel, (isNextNTile ? firstStep : reached) * kTileStepInputs);
+    }
+
+    template <int WIDTH, typename Prefetcher>
+    void multiplyPanels(const TileOperands &operands, BlockShare share, Sums &sums,
+                        const Prefetcher &prefetcher) const {
+      if constexpr (Weights::kPrefetches)
+        multiplyTiles<SplitProducts<kPlanes>, 2, WIDTH>(operands, sums,
+                                                        SourcePrefetcher<WIDTH, Prefetcher>(*this, share, prefetcher));
+      else
+        multiplyTiles<SplitProducts<kPlanes>, 2, WIDTH>(operands, sums, prefetcher);
+    }
 
     /// While blocks are multiplied, what is split next is prefetched, as many lines at each step.
     template <int WIDTH, typename Prefetcher> class SourcePrefetcher {
     public:
       SourcePrefetcher(const Worker &worker, BlockShare share, const Prefetcher &outputs)
-          : outputs(outputs), panelBytes(worker.engine.inputs * Format::kBytes),
-            each(ceilDivide(kStepSource / 64, share.count) * 64),
+          : outputs(outputs), panelBytes(worker.engine.weights.panelBytes()),
+            each(ceilDivide(Weights::kStepSource / 64, share.count) * 64),
             from(worker.next + (worker.isNextNTile ? share.panelsToNext * panelBytes : 0) +
                  share.index * worker.steps * each) {}
 
@@ -162,25 +199,23 @@ public:
   };
 
 private:
-  /// The tiles of a panel and step; what the panel lacks is zeros.
+  /// The tiles of a panel and step.
   void split(int64_t panel, int64_t step, uint8_t *to) const {
-    int64_t first = step * kTileStepInputs;
-    const uint8_t *from = data + (panel * inputs + first) * Format::kBytes;
-    for (int64_t input = 0; input < kTileStepInputs; input += 2, from += 2 * Format::kBytes, to += kTileRowBytes) {
-      int64_t given = inputs - first - input;
-      Vector even = given > 0 ? Format::load(from).values : 0.0f;
-      Vector odd = given > 1 ? Format::load(from + Format::kBytes).values : 0.0f;
-      storeSplit<kPlanes>(even, odd, to, kWeightTileBytes, [](Vector low, Vector high) {
-        return (__m512i)(loadAs<Words>(&low) >> 16 | loadAs<Words>(&high));
-      });
+    for (int64_t half = 0; half < kTileStepInputs; half += kLanes) {
+      Vector lines[kLanes];
+      weights.read(panel, step * kTileStepInputs + half, lines);
+      for (int64_t i = 0; i < kLanes; i += 2, to += kTileRowBytes)
+        storeSplit<kPlanes>(lines[i], lines[i + 1], to, kWeightTileBytes, [](Vector low, Vector high) {
+          return (__m512i)(loadAs<Words>(&low) >> 16 | loadAs<Words>(&high));
+        });
     }
   }
 
 public:
-  int64_t panels, inputs, steps; // a step is 32 inputs
+  int64_t panels, steps; // a step is 32 inputs
 
 private:
-  const uint8_t *data;
+  Weights weights;
 };
 
 } // namespace

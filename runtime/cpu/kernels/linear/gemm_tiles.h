@@ -9,6 +9,7 @@
 #ifdef __AMX_TILE__
 
 #include "gemm_layer.h"
+#include "../transpose.h"
 #include "split_floats.h"
 #include "tiles.h"
 
@@ -30,6 +31,9 @@ template <int PLANES> struct PlaneTiles {
 
   /// Converts `count` rows of x from `row` on. Rows that a block has beyond them are zeros, and inputs that x lacks.
   void convert(const hone_tensor &x, int64_t row, int64_t count, int64_t firstStep, int64_t steps, uint8_t *to) const {
+    Matrix columns;
+    if (isColumnMajor(x, columns))
+      return convertColumns(columns, row, count, firstStep, steps, to);
     for (int64_t step = firstStep; step < firstStep + steps; ++step, to += stepBytes())
       for (int64_t r = 0; r < rows(); ++r)
         if (r < count)
@@ -50,6 +54,27 @@ template <int PLANES> struct PlaneTiles {
   }
 
 private:
+  /// Lines of columns lie too far apart for the prefetcher of the processor.
+  static constexpr int64_t kColumnsAhead = 2 * kTileStepInputs;
+
+  void convertColumns(const Matrix &x, int64_t row, int64_t count, int64_t firstStep, int64_t steps, uint8_t *to) const {
+    for (int64_t step = firstStep; step < firstStep + steps; ++step, to += stepBytes())
+      for (int64_t first = 0; first < rows(); first += tileRows) {
+        Vector halves[2][kLanes];
+        for (int64_t half = 0; half < 2; ++half) {
+          for (int64_t k = 0; k < kLanes; ++k) {
+            int64_t input = step * kTileStepInputs + half * kLanes + k;
+            bool isThere = input < x.columns && first < count;
+            __builtin_prefetch(x.data + (row + first) + (input + kColumnsAhead) * x.columnStride);
+            halves[half][k] = isThere ? loadColumns(&x.at(row + first, input), count - first) : (Vector)0.0f;
+          }
+          transpose(halves[half]);
+        }
+        for (int64_t r = 0; r < tileRows; ++r)
+          storeInputs(halves[0][r], halves[1][r], to + (first + r) * kTileRowBytes);
+      }
+  }
+
   void convertRow(Row from, int64_t given, int64_t first, uint8_t *to) const {
     if (from.stride == 1 && first + kTileStepInputs <= given)
       return storeInputs(load(from.data + first), load(from.data + first + kLanes), to);

@@ -28,6 +28,12 @@ constexpr int64_t kIndependentRows = 64;
 inline int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 inline int64_t roundUpTo(int64_t size, int64_t multiple) { return ceilDivide(size, multiple) * multiple; }
 
+/// Whether rows of a tensor lie next to each other, and not their elements; then `matrix` is it.
+inline bool isColumnMajor(const hone_tensor &tensor, Matrix &matrix) {
+  return tensor.rank > 1 && tensor.strides[tensor.rank - 1] != 1 && collapseRows(tensor, matrix) && matrix.rows > 1 &&
+         matrix.rowStride == 1;
+}
+
 /// The rows of an operand that the epilogue combines with those of y.
 class OtherRows {
 public:

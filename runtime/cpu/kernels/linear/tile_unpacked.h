@@ -9,6 +9,7 @@
 
 #ifdef __AMX_TILE__
 
+#include "../bf16_pairs.h"
 #include "gemm_tiles.h"
 #include "quantized_dot.h"
 #include "quantized_weight.h"
@@ -20,13 +21,9 @@ template <typename Codes> constexpr int64_t kFewestUnpackedRows = Codes::kQuads 
 
 /// A row of a tile: two inputs of sixteen outputs.
 inline void storePair(Integers even, Integers odd, Vector scale, Vector offset, uint8_t *to) {
-  typedef uint16_t Halves __attribute__((ext_vector_type(32)));
   Vector low = __builtin_convertvector(even, Vector) * scale + offset,
          high = __builtin_convertvector(odd, Vector) * scale + offset;
-  auto both = (Halves)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low);
-  auto pairs = __builtin_shufflevector(both, both, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25,
-                                       10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
-  _mm512_store_si512(to, (__m512i)pairs);
+  _mm512_store_si512(to, (__m512i)pairsOfBf16(low, high));
 }
 
 /// Two rows of a tile, scaled, from the codes of four inputs in the bytes of sixteen outputs.
