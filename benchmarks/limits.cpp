@@ -181,6 +181,15 @@ double together(int threads, double (*loop)()) {
   return total;
 }
 
+__attribute__((target("avx2"))) void update(__m256i *parameters, __m256i *first, __m256i *second,
+                                            const __m256i *gradients, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    first[i] = _mm256_add_epi32(first[i], gradients[i]);
+    second[i] = _mm256_add_epi32(second[i], gradients[i]);
+    parameters[i] = _mm256_add_epi32(parameters[i], _mm256_add_epi32(first[i], second[i]));
+  }
+}
+
 bool hasFeature(const char *name) { return *cpu::cpuHasFeature(name); }
 
 bool hasIsa(cpu::Isa isa) { return std::ranges::find(cpu::supportedIsas(), isa) != cpu::supportedIsas().end(); }
@@ -197,6 +206,18 @@ double seconds(int threads) {
 
 double readBandwidth(std::span<const uint8_t> memory, int threads) {
   return cpu::readBandwidth(memory, threads, seconds);
+}
+
+double updateBandwidth(std::span<uint8_t> memory, int threads) {
+  size_t size = memory.size() / 4 / sizeof(__m256i), part = size / static_cast<size_t>(threads);
+  auto *vectors = reinterpret_cast<__m256i *>(memory.data());
+  double start = cpu::wallSeconds();
+#pragma omp parallel for num_threads(threads)
+  for (int thread = 0; thread < threads; ++thread) {
+    __m256i *from = vectors + static_cast<size_t>(thread) * part;
+    update(from, from + size, from + 2 * size, from + 3 * size, part);
+  }
+  return static_cast<double>(7 * part * static_cast<size_t>(threads) * sizeof(__m256i)) / (cpu::wallSeconds() - start);
 }
 
 double peak(Arithmetic arithmetic, int threads) {

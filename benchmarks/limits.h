@@ -17,6 +17,10 @@ double seconds(int threads);
 /// Sums the memory with `threads` threads, and gives bytes a second: the best of one and four streams a thread.
 double readBandwidth(std::span<const uint8_t> memory, int threads);
 
+/// Adds as the update of AdamW does, which reads four arrays and writes three of them, with `threads` threads, a quarter
+/// of the memory an array; gives the bytes a second of wall time that are read and written.
+double updateBandwidth(std::span<uint8_t> memory, int threads);
+
 /// What multiplies and adds: f32 by fused multiply-add of 256 bits, or of 512 where the CPU has them; bf16 by dot products of vectors, or by tiles; bytes by VNNI.
 enum class Arithmetic { F32Avx2, F32, Bf16Vectors, Bf16Tiles, Vnni };
 

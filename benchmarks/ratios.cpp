@@ -61,12 +61,14 @@ std::string parse(int argc, char **argv, Options &options) {
 
 /// What the machine can do at most, as a JSON object: the best of the repeats, by wall time, and the peaks of one thread.
 void printLimits(const Options &options, const Pool &pool) {
-  double read = 0;
-  for (int i = 0; i < options.repeats; ++i)
+  double read = 0, update = 0;
+  for (int i = 0; i < options.repeats; ++i) {
     read = std::max(read, cpu::readBandwidth(pool.all(), options.threads, cpu::wallSeconds));
-  std::printf("{\"read_bytes_per_second\": %.0f, \"f32_per_second\": %.0f, \"bf16_per_second\": %.0f, "
-              "\"int8_per_second\": %.0f}\n",
-              read, peak(Arithmetic::F32, 1),
+    update = std::max(update, updateBandwidth(pool.all(), options.threads));
+  }
+  std::printf("{\"read_bytes_per_second\": %.0f, \"update_bytes_per_second\": %.0f, \"f32_per_second\": %.0f, "
+              "\"bf16_per_second\": %.0f, \"int8_per_second\": %.0f}\n",
+              read, update, peak(Arithmetic::F32, 1),
               std::max(peak(Arithmetic::Bf16Vectors, 1), peak(Arithmetic::Bf16Tiles, 1)), peak(Arithmetic::Vnni, 1));
 }
 

@@ -147,6 +147,8 @@ def check(case, tools, cache, folder):
 def find_cases(options):
     """Cases of the packages that are there, and how many are not."""
     cases, absent = [], 0
+    if options.cache and options.download:
+        options.cache.mkdir(parents=True, exist_ok=True)
     for package, files in package_models.MODELS.items():
         made = [Case(package, file, rows) for file, rows in files.items()]
         made = [case for case in made if options.only in case.name]
