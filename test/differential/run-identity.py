@@ -90,7 +90,7 @@ class Form:
     """The artefacts of a form of the model, and the texts of plain decoding."""
 
     def __init__(self, setting, folder, flags):
-        self.setting, self.folder, self.prompts, self.tokens = setting, folder, setting.prompts, setting.tokens
+        self.setting, self.folder, self.flags, self.prompts, self.tokens = setting, folder, flags, setting.prompts, setting.tokens
         trained = setting.trained
         self.plain = setting.compile(folder / "plain.hone", trained.target, *flags)
         self.drafted = setting.compile(folder / "drafted.hone", trained.target, *flags, "--speculate=tree,batch", "--draft=self:int4",
@@ -133,10 +133,15 @@ class Form:
         saved.unlink()
         return content
 
+    def isExact(self, options):
+        """Whether a single text leaves the same bits."""
+        isRounded = self.flags == FORMS["bf16"] or (self.flags == FORMS["KV bf16"] and "--draft-tree" in options)
+        return "--batch" not in options and not (isRounded and suite.has_tiles())
+
     def check(self, options):
         """With these options texts are the same, and the state; counts of drafted tokens."""
         texts, counts = self.write(self.drafted, *options)
-        if "--batch" not in options and self.state(options) != self.expectedState:
+        if self.isExact(options) and self.state(options) != self.expectedState:
             raise suite.Failure("the saved state after the first text differs from that after plain decoding")
         different = np.argwhere(texts != self.expected)
         if not len(different):

@@ -106,7 +106,7 @@ def check_sequences(tools, library, path, cache):
         for session, length in zip(alone, (5, 40, 20)):
             forward(session, name, random.integers(1, 200, length).tolist())
         batch = runtime.Session.join(alone)
-        for nodes in 63, 9, 1, 40:
+        for nodes in (20, 9, 1, 15) if suite.has_tiles() else (63, 9, 1, 40):
             trees = [random_tree(random, 1, nodes) for _ in alone]
             tokens = random.integers(1, 200, (3, 1 + nodes)).tolist()
             logits, kept = verify(batch, tokens, [words for _, words in trees]), []

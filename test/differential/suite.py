@@ -27,6 +27,12 @@ def parser(description):
     return options
 
 
+def has_tiles():
+    """Whether kernels multiply by tiles of AMX here. Rows have bits of their own then up to 64 of them in a pass alone, not where weights are
+    bf16, and not in trees over caches of fewer bits than f32 (docs/cpu-kernels.md)."""
+    return "amx_bf16" in pathlib.Path("/proc/cpuinfo").read_text()
+
+
 def shared_models():
     """The folder of the larger models, or None where there is none."""
     path = pathlib.Path(os.environ.get("HONE_SHARED") or ROOT.parent / "shared") / "models"

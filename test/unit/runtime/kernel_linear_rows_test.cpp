@@ -48,9 +48,15 @@ const WeightKind kKinds[] = {
 
 class LinearRows : public KernelTest {
 protected:
-  void SetUp() override {
-    if (GetParam() == cpu::Isa::Amx)
-      GTEST_SKIP() << "tiles add up in another order than vectors";
+  /// Of floats and codebooks, tiles of bf16 add up in another order than vectors.
+  static std::vector<WeightKind> getKinds() {
+    std::vector<WeightKind> kinds;
+    for (const WeightKind &kind : kKinds) {
+      bool isOfTiles = kind.format == PackedFormat::Bf16 || kind.codebook > 0;
+      if (GetParam() != cpu::Isa::Amx || !isOfTiles)
+        kinds.push_back(kind);
+    }
+    return kinds;
   }
   void TearDown() override { omp_set_num_threads(threads); }
 
@@ -108,7 +114,7 @@ private:
 };
 
 TEST_P(LinearRows, Linear) {
-  for (const WeightKind &kind : kKinds)
+  for (const WeightKind &kind : getKinds())
     for (int64_t inputs : {72, 1100})
       for (int64_t bits : {8, 16}) {
         if (!isQuantized(kind.format) && bits == 16)
@@ -130,7 +136,7 @@ TEST_P(LinearRows, Linear) {
 }
 
 TEST_P(LinearRows, Mlp) {
-  for (const WeightKind &kind : kKinds)
+  for (const WeightKind &kind : getKinds())
     for (bool hasGate : {false, true}) {
       constexpr int64_t inputs = 160, width = 700, outputs = 80;
       Tensor x = Tensor({kMostRows, inputs}).randomize(random),
@@ -153,7 +159,7 @@ TEST_P(LinearRows, Mlp) {
 
 // The number of rows of an expert depends on the others: here all have the same experts, or each some of four.
 TEST_P(LinearRows, Experts) {
-  for (const WeightKind &kind : kKinds)
+  for (const WeightKind &kind : getKinds())
     for (int64_t experts : {2, 4}) {
       constexpr int64_t choices = 2, inputs = 72, width = 192;
       Tensor x = Tensor({kMostRows, inputs}).randomize(random), bias = Tensor({experts, 2 * width}).randomize(random);

@@ -5,24 +5,10 @@
 
 #include "kernel_tensor.h"
 
-#include <bit>
-
 namespace hone::test {
 namespace {
 
 constexpr float kTolerance = 2e-5f; // K stays below 300 and elements near 1
-
-/// To the nearest bf16, of two the one that is even.
-float roundToBf16(float value) {
-  auto bits = std::bit_cast<uint32_t>(value);
-  return std::bit_cast<float>((bits + 0x7fffu + (bits >> 16 & 1)) & 0xffff0000u);
-}
-
-Tensor roundToBf16(const Tensor &tensor) {
-  Tensor rounded(tensor.sizes);
-  rounded.forEach([&](const std::vector<int64_t> &index) { rounded(index) = roundToBf16(tensor.at(index)); });
-  return rounded;
-}
 
 /// Whether the ISA has dot products or tiles of bf16.
 bool hasBf16(cpu::Isa isa) { return isa == cpu::Isa::Avx512Bf16 || isa == cpu::Isa::Amx; }

@@ -10,6 +10,7 @@
 #include "hone/io/dtype.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
@@ -91,6 +92,18 @@ private:
 };
 
 /// |actual - expected| ≤ tolerance · (1 + |expected|) everywhere. f32 sums of K products err by about K · 6e-8.
+/// To the nearest bf16, of two the one that is even.
+inline float roundToBf16(float value) {
+  auto bits = std::bit_cast<uint32_t>(value);
+  return std::bit_cast<float>((bits + 0x7fffu + (bits >> 16 & 1)) & 0xffff0000u);
+}
+
+inline Tensor roundToBf16(const Tensor &tensor) {
+  Tensor rounded(tensor.sizes);
+  rounded.forEach([&](const std::vector<int64_t> &index) { rounded(index) = roundToBf16(tensor.at(index)); });
+  return rounded;
+}
+
 inline void expectClose(const Tensor &actual, const Tensor &expected, float tolerance, const std::string &what) {
   bool failed = false;
   expected.forEach([&](const std::vector<int64_t> &index) {

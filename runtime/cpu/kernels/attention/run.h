@@ -9,6 +9,8 @@
 #include "../parts.h"
 #include "../tasks.h"
 #include "block.h"
+#include "kv_blocked_keys.h"
+#include "row_keys.h"
 
 #include <omp.h>
 
@@ -18,11 +20,13 @@ namespace {
 /// merged from the first to the last, so that results do not depend on these numbers.
 constexpr int64_t kSplitKeys = 4096;
 
-/// Whether the last keys of the paths of a tree are gathered. Tiles of AMX have no gathered keys.
+/// Whether the last keys of the paths of a tree are gathered. Tiles of AMX have no gathered keys, but floats are multiplied by vectors.
 #ifdef __AMX_BF16__
-constexpr bool kGathersPaths = false;
+template <typename Keys> constexpr bool kGathersPaths = false;
+template <> constexpr bool kGathersPaths<RowKeys<F32Cache>> = true;
+template <> constexpr bool kGathersPaths<BlockedKeys<F32Cache>> = true;
 #else
-constexpr bool kGathersPaths = true;
+template <typename Keys> constexpr bool kGathersPaths = true;
 #endif
 
 /// How the rows of a sequence and key head are divided into blocks, and keys into parts. A prompt has work for all
@@ -139,7 +143,7 @@ private:
 };
 
 template <typename Keys> void run(const hone::kernels::Call<hone::kernels::Attention, hone::kernels::NoWeight> &call) {
-  AttentionRun<Keys>(Attention(call, kGathersPaths)).run();
+  AttentionRun<Keys>(Attention(call, kGathersPaths<Keys>)).run();
 }
 
 } // namespace

@@ -46,11 +46,11 @@ template <typename Codes, typename FORMAT> struct Layer {
   static bool withEngine(const QuantizedOperand &operand, int64_t rows, const Body &body) {
 #if defined(__AMX_TILE__)
     if constexpr (Codes::kQuads == 1)
-      if (operand.isTiles() && rows > kTileRows) {
+      if (operand.isTiles() && rows > kIndependentRows) {
         body([](const QuantizedOperand &each) { return ByteTileEngine(each.weight); });
         return true;
       }
-    if (!operand.unpacks(kFewestUnpackedRows<Codes>, rows))
+    if (!operand.unpacks(kFewestUnpackedRows, rows))
       return false;
     using Weights = UnpackedWeights<Codes>;
     body([rows](const QuantizedOperand &each) { return TileEngine<Weights>(Weights(each.weight), rows); });

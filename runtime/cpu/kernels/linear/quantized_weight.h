@@ -52,12 +52,6 @@ struct WeightScales {
   }
 };
 
-/// Applies the scales to the integer sums of a chunk, those of both sides; `xSum` is the sum of the chunk's
-/// activations.
-inline Vector scaled(Vector sum, Vector scale, Vector zero, float xScale, float xSum) {
-  return (sum - zero * xSum) * (scale * xScale);
-}
-
 /// The operands of a quantized weight.
 struct QuantizedWeight {
   static constexpr bool kIsUnpacked = false;

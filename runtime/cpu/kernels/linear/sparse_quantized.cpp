@@ -38,7 +38,7 @@ template <typename Codes, typename FORMAT> struct Layer {
 
   template <typename Body> static bool withEngine(const Operand &operand, int64_t rows, const Body &body) {
 #ifdef __AMX_TILE__
-    if (rows <= SparseQuantizedKernel<Codes>::mostRows(operand.bits) || operand.bits != 8 || !operand.isLeast)
+    if (rows <= kIndependentRows || operand.bits != 8 || !operand.isLeast)
       return false;
     using Tiles = SparseQuantizedTiles<Codes>;
     body([rows](const Operand &each) { return TileEngine<Tiles>(Tiles(each.weight), rows); });
@@ -52,7 +52,7 @@ template <typename Codes, typename FORMAT> struct Layer {
   static void runGemv(const hone_tensor &x, const Operand &operand, const hone_tensor &y, const Epilogue &epilogue) {
     using Weight [[maybe_unused]] = SparseQuantizedWeight<Codes>;
 #ifdef __AMX_TILE__
-    if (countRows(y) > SparseQuantizedKernel<Codes>::mostRows(operand.bits))
+    if (countRows(y) > larger(SparseQuantizedKernel<Codes>::mostRows(operand.bits), kIndependentRows))
       return runPacked<TileQuantizedKernel<UnpackedCodes<Codes>, Weight>>(x, operand, y, epilogue);
 #endif
 #ifdef __AVX512VNNI__

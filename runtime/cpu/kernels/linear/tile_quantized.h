@@ -110,19 +110,27 @@ public:
       const QuantizedActivations &x = kernel.activations;
       int64_t chunk = input / x.chunk;
       WeightScales scales = kernel.weight.scales.from(chunk, slice.panel + panel * slice.panelStride, 1);
-      Vector scale = scales.scale(0, 0), zero = scales.zero(0, 0, Codes::kZero);
+      Vector scale = scales.scale(0, 0);
       for (int64_t r = 0; r < rows; ++r) {
-        Vector sum = scaled(integers(r, panel), scale, zero, x.rowScales(row + r)[chunk], x.rowSums(row + r)[chunk]);
+        Vector sum = withoutZeros(r, panel, scales, x.rowSums(row + r)[chunk]);
         float *to = y + r * yStride;
-        storeColumns(to, input == 0 ? sum : sum + loadColumns(to, columns), columns);
+        Vector before = input == 0 ? (Vector)0.0f : loadColumns(to, columns);
+        storeColumns(to, __builtin_elementwise_fma(sum, scale * x.rowScales(row + r)[chunk], before), columns);
       }
     }
 
-    Vector integers(int64_t r, int64_t panel) const {
+    /// The sums of a row without what zero points add, rounded where QuantizedBlock rounds them; `xSum` is the sum of the row's integers.
+    Vector withoutZeros(int64_t r, int64_t panel, const WeightScales &scales, float xSum) const {
       if (kernel.activations.limbCount == 2)
-        return sums.integers(panel, r) * 256.0f + sums.integers(2 + panel, r);
-      return sums.integers(r < kTileRows ? panel : 2 + panel, r % kTileRows);
+        return __builtin_elementwise_fma(scales.zero(0, 0, Codes::kZero), Vector(-xSum),
+                                         floats(panel, r) * 256.0f + floats(2 + panel, r));
+      Integers zero = scales.zeros ? scales.zero(0, 0) : Integers(Codes::kZero);
+      Integers exact = integers(r < kTileRows ? panel : 2 + panel, r % kTileRows) - zero * static_cast<int32_t>(xSum);
+      return __builtin_convertvector(exact, Vector);
     }
+
+    Integers integers(int64_t sum, int64_t r) const { return loadAs<Integers>(sums.bytes[sum][r]); }
+    Vector floats(int64_t sum, int64_t r) const { return __builtin_convertvector(integers(sum, r), Vector); }
 
     const TileQuantizedKernel &kernel;
     int64_t tileInputs;

@@ -16,8 +16,8 @@
 
 namespace {
 
-/// With fewer rows unpacking costs more than tiles of integers.
-template <typename Codes> constexpr int64_t kFewestUnpackedRows = Codes::kQuads == 1 ? 64 : 17;
+/// Fewer rows are multiplied as integers, by tiles too: all of x is rounded as in GEMV, and sums are added up in the same order.
+constexpr int64_t kFewestUnpackedRows = kIndependentRows + 1;
 
 /// A row of a tile: two inputs of sixteen outputs.
 inline void storePair(Integers even, Integers odd, Vector scale, Vector offset, uint8_t *to) {
