@@ -295,6 +295,41 @@ LogicalResult GenericAdjoint::addOperand(OpOperand &operand) {
   return status;
 }
 
+/// Operands with an element for each step, in the order of the loops: one nest, in which what their gradients share is computed once.
+LogicalResult GenericAdjoint::addElementwise(ArrayRef<OpOperand *> operands) {
+  SmallVector<Value> inputs, inits;
+  SmallVector<AffineMap> maps;
+  for (const Access &access : accesses) {
+    inputs.push_back(access.tensor);
+    maps.push_back(access.map);
+  }
+  for (OpOperand *operand : operands) {
+    SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, builder.getLoc(), operand->get());
+    inits.push_back(tensor::EmptyOp::create(builder, sizes, getElementTypeOrSelf(operand->get().getType())));
+    maps.push_back(op.getMatchingIndexingMap(operand));
+  }
+  LogicalResult status = success();
+  SmallVector<utils::IteratorType> iterators(op.getNumLoops(), utils::IteratorType::parallel);
+  auto body = [&](OpBuilder &nested, Location loc, ValueRange args) {
+    LocBuilder b(loc, nested);
+    SmallVector<Value> gradients;
+    for (auto [operand, init] : llvm::zip_equal(operands, args.take_back(operands.size()))) {
+      Value element = op.getMatchingBlockArgument(operand);
+      findActive({element});
+      IRMapping copies;
+      FailureOr<Value> gradient = buildGradient(b, args.drop_back(operands.size()), element, copies);
+      if (failed(gradient))
+        status = failure();
+      gradients.push_back(succeeded(gradient) ? *gradient : init);
+    }
+    linalg::YieldOp::create(b, gradients);
+  };
+  auto nest = linalg::GenericOp::create(builder, TypeRange(ValueRange(inits)), inputs, inits, maps, iterators, body);
+  for (auto [operand, gradient] : llvm::zip_equal(operands, nest.getResults()))
+    adjoints.add(builder, operand->get(), gradient);
+  return status;
+}
+
 //===- Reads at computed places -----------------------------------------------------------------------------------===//
 
 /// A tensor that the body reads at a place that it computes: each step adds to the gradient of that place, one step after the other.
@@ -356,6 +391,7 @@ LogicalResult GenericAdjoint::addNumber(Value number) {
 LogicalResult GenericAdjoint::build() {
   if (failed(findResults()))
     return failure();
+  SmallVector<OpOperand *> elementwise;
   for (OpOperand &operand : op->getOpOperands()) {
     bool isInit = op.isDpsInit(&operand);
     if (!adjoints.isWanted(operand.get()) || (isInit && op.getMatchingBlockArgument(&operand).use_empty()))
@@ -369,9 +405,13 @@ LogicalResult GenericAdjoint::build() {
         adjoints.add(builder, operand.get(), found->gradient);
       continue;
     }
-    if (failed(addOperand(operand)))
+    if (op.getMatchingIndexingMap(&operand).isIdentity())
+      elementwise.push_back(&operand);
+    else if (failed(addOperand(operand)))
       return failure();
   }
+  if (!elementwise.empty() && failed(addElementwise(elementwise)))
+    return failure();
   llvm::SmallDenseSet<Value> numbers;
   for (Operation *inner : ops) {
     auto read = dyn_cast<tensor::ExtractOp>(inner);

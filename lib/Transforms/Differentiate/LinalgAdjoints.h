@@ -74,6 +74,7 @@ private:
   mlir::Value mapResult(const YieldedResult &found, mlir::ValueRange operands,
                         llvm::function_ref<mlir::Value(LocBuilder &, mlir::ValueRange)> body);
   llvm::LogicalResult addOperand(mlir::OpOperand &operand);
+  llvm::LogicalResult addElementwise(llvm::ArrayRef<mlir::OpOperand *> operands);
   llvm::LogicalResult addWindows(mlir::OpOperand &operand, const WindowReads &reads);
   mlir::FailureOr<Access> sliceAt(const Access &access, const WindowReads &reads,
                                   llvm::ArrayRef<mlir::OpFoldResult> taps);

@@ -87,3 +87,30 @@ module {
     return %y : tensor<?x4xf64>
   }
 }
+
+// -----
+
+// Operands with an element for each step share a nest, and what their gradients have in common.
+
+// CHECK-LABEL: func.func @gradients(
+// CHECK: %[[BOTH:.*]]:2 = linalg.generic
+// CHECK: math.exp
+// CHECK-NOT: math.exp
+// CHECK: linalg.yield
+// CHECK: return %[[BOTH]]#0, %[[BOTH]]#1 : tensor<4xf32>, tensor<4xf32>
+module {
+  hone.param @gate : tensor<4xf32> = dense<1.0> : tensor<4xf32>
+  hone.param @up : tensor<4xf32> = dense<1.0> : tensor<4xf32>
+  func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %gate = hone.get_param @gate : tensor<4xf32>
+    %up = hone.get_param @up : tensor<4xf32>
+    %y = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+        ins(%gate, %up : tensor<4xf32>, tensor<4xf32>) outs(%x : tensor<4xf32>) {
+    ^bb0(%g: f32, %u: f32, %old: f32):
+      %e = math.exp %g : f32
+      %p = arith.mulf %e, %u : f32
+      linalg.yield %p : f32
+    } -> tensor<4xf32>
+    return %y : tensor<4xf32>
+  }
+}
