@@ -52,7 +52,7 @@ template <typename Codes, typename FORMAT> struct Layer {
   static void runGemv(const hone_tensor &x, const Operand &operand, const hone_tensor &y, const Epilogue &epilogue) {
     using Weight [[maybe_unused]] = SparseQuantizedWeight<Codes>;
 #ifdef __AMX_TILE__
-    if (countRows(y) > larger(SparseQuantizedKernel<Codes>::mostRows(operand.bits), kIndependentRows))
+    if (countRows(y) > kIndependentRows)
       return runPacked<TileQuantizedKernel<UnpackedCodes<Codes>, Weight>>(x, operand, y, epilogue);
 #endif
 #ifdef __AVX512VNNI__

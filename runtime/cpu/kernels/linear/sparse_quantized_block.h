@@ -146,13 +146,6 @@ public:
         activations(x, rows, weight.indexLines * kIndexInputs, chunkInputs(weight.group, bits), bits, 0),
         height(evenHeight(rows, blockRows())), limbs(activations, rows, height) {}
 
-#ifdef __AMX_TILE__
-  /// Tiles are faster with more.
-  static int64_t mostRows(int64_t bits) {
-    return bits == 16 ? kSparseQuantizedRows / kMostLimbs : kSparseQuantizedRows;
-  }
-#endif
-
   int64_t blockRows() const { return kSparseQuantizedRows / activations.limbCount; }
   int64_t blockHeight(int64_t) const { return height; }
   int64_t width(int64_t rows) const { return widthOf(rows * activations.limbCount, kSparseQuantizedSums, 1); }
