@@ -15,32 +15,23 @@ bool hasBf16(cpu::Isa isa) { return isa == cpu::Isa::Avx512Bf16 || isa == cpu::I
 
 class MatmulKernel : public KernelTest {
 protected:
-  void check(std::vector<int64_t> aShape, std::vector<int64_t> bShape, std::vector<int64_t> cShape) {
+  void check(std::vector<int64_t> aShape, std::vector<int64_t> bShape, std::vector<int64_t> cShape,
+             bool mayRound = false) {
+    bool isRounded = mayRound && hasBf16(GetParam());
     for (Layout aLayout : kLayouts)
       for (Layout bLayout : kLayouts)
         for (Layout cLayout : kLayouts) {
           Tensor a = Tensor(aShape, aLayout).randomize(random), b = Tensor(bShape, bLayout).randomize(random);
           Tensor c(cShape, cLayout), expected(cShape);
-          run("hone.matmul.f32", {a.view(), b.view(), c.view()});
-          reference(a, b, expected);
+          run(mayRound ? "hone.matmul.bf16" : "hone.matmul.f32", {a.view(), b.view(), c.view()});
+          reference(isRounded ? roundToBf16(a) : a, isRounded ? roundToBf16(b) : b, expected);
           expectClose(c, expected, kTolerance, io::shapeText(aShape) + " x " + io::shapeText(bShape));
         }
   }
 
-  /// As many rows as are multiplied in bf16 where the ISA does.
+  /// So many rows and columns that the product is in bf16 where the ISA has that.
   void checkRounded(std::vector<int64_t> aShape, std::vector<int64_t> bShape, std::vector<int64_t> cShape) {
-    for (Layout aLayout : kLayouts)
-      for (Layout bLayout : kLayouts)
-        for (Layout cLayout : kLayouts) {
-          Tensor a = Tensor(aShape, aLayout).randomize(random), b = Tensor(bShape, bLayout).randomize(random);
-          Tensor c(cShape, cLayout), expected(cShape);
-          run("hone.matmul.bf16", {a.view(), b.view(), c.view()});
-          if (hasBf16(GetParam()))
-            reference(roundToBf16(a), roundToBf16(b), expected);
-          else
-            reference(a, b, expected);
-          expectClose(c, expected, kTolerance, io::shapeText(aShape) + " x " + io::shapeText(bShape));
-        }
+    check(std::move(aShape), std::move(bShape), std::move(cShape), /*mayRound=*/true);
   }
 
   static void reference(const Tensor &a, const Tensor &b, Tensor &c) {
