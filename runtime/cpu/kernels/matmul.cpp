@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Products of matrices. Products of a few rows (GEMV), as in decode, are memory-bound: they read the second operand
-// once and have loops of their own. Those of many rows, as in training, are GEMMs whose second operand is packed in the
+// once and have loops of their own. Those of a large M, as in training, are GEMMs whose second operand is packed in the
 // cache; the rest goes to a dense product after copying what is strided along both axes.
 
 #include "entry.h"
@@ -170,8 +170,7 @@ template <> struct PackingGemm<RoundedProducts> {
 #endif
 
 hone_tensor tensorOf(const Matrix &matrix) {
-  hone_tensor tensor = {matrix.data, HONE_F32, 2, {matrix.rows, matrix.columns}, {matrix.rowStride, matrix.columnStride}};
-  return tensor;
+  return {matrix.data, HONE_F32, 2, {matrix.rows, matrix.columns}, {matrix.rowStride, matrix.columnStride}};
 }
 
 /// True where a GEMM that packs b did the product.

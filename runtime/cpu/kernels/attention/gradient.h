@@ -10,8 +10,8 @@
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_GRADIENT_H
 
 #include "../parts.h"
-#include "../tasks.h"
 #include "../precision.h"
+#include "../tasks.h"
 #include "marked_keys.h"
 #include "tile_products.h"
 

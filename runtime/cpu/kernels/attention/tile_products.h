@@ -124,24 +124,33 @@ private:
     bool accumulate;
   };
 
+  /// Where sum SUM of a block lies in c: 0 and 1 are of its first rows, 2 and 3 of those below.
+  template <int SUM> static float *sumOf(const Block &block) {
+    return block.c + SUM / 2 * kTileRows * block.cStride + SUM % 2 * kLanes;
+  }
+  template <int SUM, int HEIGHT, int WIDTH> static constexpr bool kHasSum = SUM / 2 < HEIGHT && SUM % 2 < WIDTH;
+
+  template <int SUM, int HEIGHT, int WIDTH> static void begin(const Block &block, int64_t stride) {
+    if constexpr (kHasSum<SUM, HEIGHT, WIDTH>) {
+      if (block.accumulate)
+        _tile_loadd(SUM, sumOf<SUM>(block), stride);
+      else
+        _tile_zero(SUM);
+    }
+  }
+
+  template <int SUM, int HEIGHT, int WIDTH> static void end(const Block &block, int64_t stride) {
+    if constexpr (kHasSum<SUM, HEIGHT, WIDTH>)
+      _tile_stored(SUM, sumOf<SUM>(block), stride);
+  }
+
   template <int HEIGHT, int WIDTH> static void multiplyBlock(const Block &block) {
     const uint8_t *a = block.a, *b = block.b;
     int64_t next = block.steps * kTileBytes, stride = block.cStride * static_cast<int64_t>(sizeof(float));
-    float *c = block.c, *below = c + kTileRows * block.cStride;
-    if (block.accumulate) {
-      _tile_loadd(0, c, stride);
-      if constexpr (WIDTH == 2)
-        _tile_loadd(1, c + kLanes, stride);
-      if constexpr (HEIGHT == 2)
-        _tile_loadd(2, below, stride);
-      if constexpr (HEIGHT == 2 && WIDTH == 2)
-        _tile_loadd(3, below + kLanes, stride);
-    } else {
-      _tile_zero(0);
-      _tile_zero(1);
-      _tile_zero(2);
-      _tile_zero(3);
-    }
+    begin<0, HEIGHT, WIDTH>(block, stride);
+    begin<1, HEIGHT, WIDTH>(block, stride);
+    begin<2, HEIGHT, WIDTH>(block, stride);
+    begin<3, HEIGHT, WIDTH>(block, stride);
     for (int64_t step = 0; step < block.steps; ++step, a += kTileBytes, b += kTileBytes) {
       _tile_loadd(4, a, kTileRowBytes);
       _tile_loadd(6, b, kTileRowBytes);
@@ -157,13 +166,10 @@ private:
           _tile_dpbf16ps(3, 5, 7);
       }
     }
-    _tile_stored(0, c, stride);
-    if constexpr (WIDTH == 2)
-      _tile_stored(1, c + kLanes, stride);
-    if constexpr (HEIGHT == 2)
-      _tile_stored(2, below, stride);
-    if constexpr (HEIGHT == 2 && WIDTH == 2)
-      _tile_stored(3, below + kLanes, stride);
+    end<0, HEIGHT, WIDTH>(block, stride);
+    end<1, HEIGHT, WIDTH>(block, stride);
+    end<2, HEIGHT, WIDTH>(block, stride);
+    end<3, HEIGHT, WIDTH>(block, stride);
   }
 
   TileRegisters registers = TileRegisters(kTileRows, kTileRowBytes);

@@ -123,14 +123,11 @@ public:
     Vector withoutZeros(int64_t r, int64_t panel, const WeightScales &scales, float xSum) const {
       if (kernel.activations.limbCount == 2)
         return __builtin_elementwise_fma(scales.zero(0, 0, Codes::kZero), Vector(-xSum),
-                                         floats(panel, r) * 256.0f + floats(2 + panel, r));
+                                         sums.integers(panel, r) * 256.0f + sums.integers(2 + panel, r));
       Integers zero = scales.zeros ? scales.zero(0, 0) : Integers(Codes::kZero);
-      Integers exact = integers(r < kTileRows ? panel : 2 + panel, r % kTileRows) - zero * static_cast<int32_t>(xSum);
-      return __builtin_convertvector(exact, Vector);
+      auto exact = loadAs<Integers>(sums.bytes[r < kTileRows ? panel : 2 + panel][r % kTileRows]);
+      return __builtin_convertvector(exact - zero * static_cast<int32_t>(xSum), Vector);
     }
-
-    Integers integers(int64_t sum, int64_t r) const { return loadAs<Integers>(sums.bytes[sum][r]); }
-    Vector floats(int64_t sum, int64_t r) const { return __builtin_convertvector(integers(sum, r), Vector); }
 
     const TileQuantizedKernel &kernel;
     int64_t tileInputs;
