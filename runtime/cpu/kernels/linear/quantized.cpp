@@ -74,7 +74,9 @@ template <typename Codes, typename FORMAT> struct Layer {
     if (countRows(y) >= kFewestTileRows<Codes>)
       return runPacked<TileQuantizedKernel<Codes, QuantizedWeight>>(x, operand, y, epilogue);
 #endif
-    runPacked<QuantizedKernel<Codes, QuantizedWeight>>(x, operand, y, epilogue);
+    withDot<Codes::kBits>(operand.bits, [&](auto dot) {
+      runPacked<QuantizedKernel<Codes, QuantizedWeight, decltype(dot)>>(x, operand, y, epilogue);
+    });
   }
 };
 

@@ -17,15 +17,15 @@ namespace {
 /// f32.
 inline int64_t chunkInputs(int64_t group, int64_t bits) { return group > 0 ? group : bits == 16 ? 128 : 512; }
 
-/// Rows of limbs. A limb of 16 bits is the integer itself, in the order 0 2 1 3 within each four; of two limbs of 8
-/// bits, integer = 256 · first + second, the second plane lies `planeStride` after the first.
-class QuantizedActivations {
+/// Rows of limbs, int8_t or int16_t. A limb of 16 bits is the integer itself, in the order 0 2 1 3 within each four; of two
+/// limbs of 8 bits, integer = 256 · first + second, the second plane lies `planeStride` after the first.
+template <typename Limb> class QuantizedActivations {
 public:
   /// `spareRows` more may be read after the last one; they hold anything.
   QuantizedActivations(const hone_tensor &x, int64_t rows, int64_t inputs, int64_t chunk, int64_t bits,
                        int64_t spareRows)
       : chunk(chunk), bits(bits), inputs(inputs), stride(oddLineBytes(inputs * sizeof(Limb)) / sizeof(Limb)),
-        limbCount(bits == 16 ? kMostLimbs : 1), rows(rows + spareRows), chunks(ceilDivide(inputs, chunk)),
+        limbCount(bits == 16 && sizeof(Limb) == 1 ? 2 : 1), rows(rows + spareRows), chunks(ceilDivide(inputs, chunk)),
         limbs((rows + spareRows) * stride * limbCount), scales(rows * chunks), sums(rows * chunks) {
     int64_t given = x.sizes[x.rank - 1];
     parallelFor(rows, rows * inputs > 1 << 15, [&](int64_t r) {
@@ -80,7 +80,7 @@ private:
   }
 
   void writeLimbs(const int32_t *integers, int64_t count, Limb *to) const {
-    if constexpr (kMostLimbs == 1) {
+    if constexpr (sizeof(Limb) == 2) {
       for (int64_t i = 0; i < count; i += 4)
         for (int64_t j = 0; j < 4; ++j)
           to[i + j] = static_cast<Limb>(integers[i + (j < 2 ? 2 * j : 2 * j - 3)]);
@@ -104,9 +104,9 @@ private:
 
 /// Limbs of blocks of `height` rows, the last one lower, [limb][block][word][row of the block]; a word has as many
 /// limbs as fill 32 bits. Scales and sums of chunks likewise, [block][chunk][row of the block].
-class PackedLimbs {
+template <typename Limb> class PackedLimbs {
 public:
-  PackedLimbs(const QuantizedActivations &rows, int64_t count, int64_t height)
+  PackedLimbs(const QuantizedActivations<Limb> &rows, int64_t count, int64_t height)
       : words(rows.inputs / kWordLimbs), planeWords(count * words), chunks(rows.chunks),
         memory(planeWords * rows.limbCount), packedScales(count * chunks), packedMinus(count * chunks) {
     int64_t blocks = ceilDivide(count, height);
@@ -140,7 +140,7 @@ public:
   static constexpr int64_t kWordLimbs = sizeof(float) / sizeof(Limb);
 
 private:
-  void packChunks(const QuantizedActivations &from, int64_t first, int64_t rows) const {
+  void packChunks(const QuantizedActivations<Limb> &from, int64_t first, int64_t rows) const {
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t chunk = 0; chunk < chunks; ++chunk) {
         int64_t to = first * chunks + chunk * rows + r;

@@ -14,7 +14,7 @@
 namespace {
 
 /// Operands of a block; strides count elements, panelBytes and panelColumns are the distance of two panels.
-struct QuantizedOperands {
+template <typename Limb> struct QuantizedOperands {
   const uint8_t *weight;
   int64_t panelBytes, panelColumns, chunkSteps, steps;
   WeightScales scales;
@@ -27,9 +27,12 @@ struct QuantizedOperands {
   bool accumulate, isCached; // isCached: the L2 or the L3 cache may hold the weight since the last call
 };
 
-template <typename Codes, int LIMBS> struct QuantizedBlock {
+template <typename Codes, typename Dot, int LIMBS> struct QuantizedBlock {
+  using Limb = typename Dot::Limb;
+  using Operands = QuantizedOperands<Limb>;
+
   /// y[ROWS, columns] = x[ROWS, steps] · weight, plus what y held where `accumulate`.
-  template <int ROWS, int PANELS> static void run(const QuantizedOperands &o) {
+  template <int ROWS, int PANELS> static void run(const Operands &o) {
     Vector totals[ROWS][PANELS];
     for (int r = 0; r < ROWS; ++r)
       for (int p = 0; p < PANELS; ++p)
@@ -40,14 +43,14 @@ template <typename Codes, int LIMBS> struct QuantizedBlock {
     int64_t chunk = 0;
     for (int64_t left = o.steps; left > 0; left -= o.chunkSteps, ++chunk) {
       Integers sums[ROWS][PANELS][LIMBS] = {};
-      if constexpr (LIMBS == 1)
+      if constexpr (!kAreExact)
         subtractZeros<ROWS, PANELS>(o, chunk, sums);
       int64_t count = left < o.chunkSteps ? left : o.chunkSteps;
       addChunk<ROWS, PANELS>(o, weight, x, count, sums);
       weight += count * Codes::kStepBytes;
       x += count * Codes::kInputs * ROWS;
       // The integer sums need all registers: totals stay in memory, where the compiler would move both back and forth.
-      if constexpr (2 * ROWS * PANELS * LIMBS > kQuantizedSums)
+      if constexpr (2 * ROWS * PANELS * LIMBS > Dot::kSums)
         __asm__ volatile("" : : "r"(totals) : "memory");
       addTotals<ROWS, PANELS>(o, chunk, sums, totals);
     }
@@ -58,10 +61,30 @@ template <typename Codes, int LIMBS> struct QuantizedBlock {
 
 private:
   static constexpr int64_t kWordLimbs = sizeof(int32_t) / sizeof(Limb);
+  /// Whether floats hold the sums of a limb exactly, so that zero points can be subtracted from floats.
+  static constexpr bool kAreExact = sizeof(Limb) == 1;
 
   template <int ROWS, int PANELS>
-  __attribute__((always_inline)) static void addChunk(const QuantizedOperands &o, const uint8_t *weight, const Limb *x,
+  __attribute__((always_inline)) static void addChunk(const Operands &o, const uint8_t *weight, const Limb *x,
                                                       int64_t steps, Integers (&sums)[ROWS][PANELS][LIMBS]) {
+    if constexpr (Dot::kPairQuads == 0) {
+      addSteps<ROWS, PANELS>(o, weight, x, steps, sums);
+    } else {
+      constexpr int64_t most = Dot::kPairQuads / Codes::kQuads;
+      for (; steps > 0; steps -= most, weight += most * Codes::kStepBytes, x += most * Codes::kInputs * ROWS) {
+        typename Dot::Pairs pairs[ROWS][PANELS][LIMBS] = {};
+        addSteps<ROWS, PANELS>(o, weight, x, steps < most ? steps : most, pairs);
+        for (int r = 0; r < ROWS; ++r)
+          for (int p = 0; p < PANELS; ++p)
+            for (int d = 0; d < LIMBS; ++d)
+              sums[r][p][d] += Dot::sum(pairs[r][p][d]);
+      }
+    }
+  }
+
+  template <int ROWS, int PANELS, typename Sums>
+  __attribute__((always_inline)) static void addSteps(const Operands &o, const uint8_t *weight, const Limb *x,
+                                                      int64_t steps, Sums (&sums)[ROWS][PANELS][LIMBS]) {
     for (int64_t step = 0; step < steps; ++step) {
       for (int p = 0; p < PANELS; ++p)
         o.isCached ? Codes::prefetchCached(weight + p * o.panelBytes) : Codes::prefetch(weight + p * o.panelBytes, p);
@@ -73,21 +96,21 @@ private:
     }
   }
 
-  template <int ROWS, int PANELS>
-  __attribute__((always_inline)) static void addQuad(const QuantizedOperands &o, const uint8_t *weight, const Limb *x,
-                                                     int q, Integers (&sums)[ROWS][PANELS][LIMBS]) {
-    Line codes[PANELS];
+  template <int ROWS, int PANELS, typename Sums>
+  __attribute__((always_inline)) static void addQuad(const Operands &o, const uint8_t *weight, const Limb *x, int q,
+                                                     Sums (&sums)[ROWS][PANELS][LIMBS]) {
+    typename Dot::Quad quads[PANELS];
     for (int p = 0; p < PANELS; ++p)
-      codes[p] = Codes::quad(weight + p * o.panelBytes, q);
+      quads[p] = typename Dot::Quad(Codes::quad(weight + p * o.panelBytes, q));
     for (int r = 0; r < ROWS; ++r)
       for (int d = 0; d < LIMBS; ++d)
         for (int p = 0; p < PANELS; ++p)
-          Quad(codes[p]).template add<ROWS>(sums[r][p][d], x + d * o.planeStride + 4 * q * ROWS + r * kWordLimbs);
+          quads[p].template add<ROWS>(sums[r][p][d], x + d * o.planeStride + 4 * q * ROWS + r * kWordLimbs);
   }
 
   /// Integer sums begin with what zero points take from them, which is exact.
   template <int ROWS, int PANELS>
-  __attribute__((always_inline)) static void subtractZeros(const QuantizedOperands &o, int64_t chunk,
+  __attribute__((always_inline)) static void subtractZeros(const Operands &o, int64_t chunk,
                                                            Integers (&sums)[ROWS][PANELS][LIMBS]) {
     const int32_t *minus = o.xMinus + chunk * ROWS;
     if (o.scales.zeros) {
@@ -104,19 +127,18 @@ private:
   }
 
   template <int ROWS, int PANELS>
-  __attribute__((always_inline)) static void addTotals(const QuantizedOperands &o, int64_t chunk,
+  __attribute__((always_inline)) static void addTotals(const Operands &o, int64_t chunk,
                                                        const Integers (&sums)[ROWS][PANELS][LIMBS],
                                                        Vector (&totals)[ROWS][PANELS]) {
     for (int p = 0; p < PANELS; ++p) {
-      Vector scale = o.scales.scale(chunk, p);
+      Vector scale = o.scales.scale(chunk, p), zero = o.scales.zero(chunk, p, Codes::kZero);
       for (int r = 0; r < ROWS; ++r) {
         int64_t of = chunk * ROWS + r;
         Vector sum = __builtin_convertvector(sums[r][p][0], Vector);
-        if constexpr (LIMBS == 2) {
+        if constexpr (LIMBS == 2)
           sum = sum * 256.0f + __builtin_convertvector(sums[r][p][1], Vector);
-          sum = __builtin_elementwise_fma(o.scales.zero(chunk, p, Codes::kZero),
-                                          Vector(static_cast<float>(o.xMinus[of])), sum);
-        }
+        if constexpr (kAreExact)
+          sum = __builtin_elementwise_fma(zero, Vector(static_cast<float>(o.xMinus[of])), sum);
         totals[r][p] = __builtin_elementwise_fma(sum, scale * o.xScales[of], totals[r][p]);
       }
     }

@@ -1,9 +1,12 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Products of unsigned weights and signed activations, four inputs of sixteen outputs at a time, exact on every ISA;
-// the words of a row's activations are ROWS words apart. With VNNI an activation of 16 bits is two limbs of 8; without,
-// every activation is one limb of 16.
+// Products of unsigned codes and signed activations, four inputs of sixteen outputs at a time, exact on every ISA. A limb is
+// what the instruction takes of an activation; the words of a row's limbs are ROWS words apart:
+//
+//   ByteDot   VPDPBUSD      with VNNI       an activation of 16 bits is two limbs of 8
+//   PairDot   VPMADDUBSW    without VNNI    activations of 8 bits and codes of up to 4: sums of 16 bits for some quads
+//   WordDot   VPMADDWD      without VNNI    one limb of 16
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_DOT_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_DOT_H
@@ -22,67 +25,110 @@ constexpr int64_t kLineBytes = sizeof(Line);
 
 #if defined(__AVX512VNNI__)
 
-using Limb = int8_t;
-constexpr int kMostLimbs = 2;
-constexpr int kQuantizedPanels = 2, kQuantizedSums = 24; // sums in registers: rows, panels and limbs
+struct ByteDot {
+  using Limb = int8_t;
+  static constexpr int kMostLimbs = 2;
+  static constexpr int kPanels = 2, kSums = 24; // sums in registers: rows, panels and limbs
+  static constexpr int kPairQuads = 0;          // sums have 32 bits from the start
 
-/// Codes of four inputs of sixteen outputs.
-struct Quad {
-  __m512i bytes;
+  /// Codes of four inputs of sixteen outputs.
+  struct Quad {
+    __m512i bytes;
 
-  explicit Quad(Line codes) : bytes((__m512i)codes) {}
+    Quad() = default;
+    explicit Quad(Line codes) : bytes((__m512i)codes) {}
 
-  template <int ROWS> void add(Integers &sum, const Limb *x) const {
-    sum = (Integers)_mm512_dpbusd_epi32((__m512i)sum, bytes, _mm512_set1_epi32(loadAs<int32_t>(x)));
-  }
+    template <int ROWS> void add(Integers &sum, const Limb *x) const {
+      sum = (Integers)_mm512_dpbusd_epi32((__m512i)sum, bytes, _mm512_set1_epi32(loadAs<int32_t>(x)));
+    }
+  };
 };
 
 #else
 
-using Limb = int16_t;
-constexpr int kMostLimbs = 1;
+/// Sums of two products, two for each output.
+typedef int16_t PairSums __attribute__((ext_vector_type(32)));
 
-/// Even and odd inputs apart, 16 bits each; activations lie in the order 0 2 1 3.
-struct Quad {
-  Line even, odd;
-
-  explicit Quad(Line codes) : even(codes & 0xff), odd(codes >> 8) {}
-
-  template <int ROWS> void add(Integers &sum, const Limb *x) const {
-    addProducts(sum, loadAs<int32_t>(x), loadAs<int32_t>(x + 2 * ROWS));
-  }
-
-private:
-  void addProducts(Integers &sum, int32_t first, int32_t second) const;
-};
-
+/// Products of words, or of bytes, summed by twos; `b` is the same for all outputs.
 #ifdef __AVX512BW__
-
-constexpr int kQuantizedPanels = 2, kQuantizedSums = 20;
-
-inline void Quad::addProducts(Integers &sum, int32_t first, int32_t second) const {
-  sum += (Integers)_mm512_madd_epi16((__m512i)even, _mm512_set1_epi32(first));
-  sum += (Integers)_mm512_madd_epi16((__m512i)odd, _mm512_set1_epi32(second));
+inline Integers multiplyWords(Line a, int32_t b) {
+  return (Integers)_mm512_madd_epi16((__m512i)a, _mm512_set1_epi32(b));
 }
-
+inline PairSums multiplyBytes(Line a, int32_t b) {
+  return (PairSums)_mm512_maddubs_epi16((__m512i)a, _mm512_set1_epi32(b));
+}
 #else
-
-constexpr int kQuantizedPanels = 1, kQuantizedSums = 4;
-
-inline void Quad::addProducts(Integers &sum, int32_t first, int32_t second) const {
-  typedef int32_t Eight __attribute__((ext_vector_type(8)));
-  __m256i x = _mm256_set1_epi32(first), y = _mm256_set1_epi32(second);
-  Eight low = (Eight)_mm256_madd_epi16((__m256i)even.lo, x) + (Eight)_mm256_madd_epi16((__m256i)odd.lo, y);
-  Eight high = (Eight)_mm256_madd_epi16((__m256i)even.hi, x) + (Eight)_mm256_madd_epi16((__m256i)odd.hi, y);
-  sum += __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+struct Halves {
+  __m256i low, high;
+};
+inline Integers multiplyWords(Line a, int32_t b) {
+  __m256i all = _mm256_set1_epi32(b);
+  return __builtin_bit_cast(Integers,
+                            Halves{_mm256_madd_epi16((__m256i)a.lo, all), _mm256_madd_epi16((__m256i)a.hi, all)});
 }
+inline PairSums multiplyBytes(Line a, int32_t b) {
+  __m256i all = _mm256_set1_epi32(b);
+  return __builtin_bit_cast(PairSums,
+                            Halves{_mm256_maddubs_epi16((__m256i)a.lo, all), _mm256_maddubs_epi16((__m256i)a.hi, all)});
+}
+#endif
+
+struct WordDot {
+  using Limb = int16_t;
+  static constexpr int kMostLimbs = 1;
+#ifdef __AVX512BW__
+  static constexpr int kPanels = 2, kSums = 20;
+#else
+  static constexpr int kPanels = 1, kSums = 4;
+#endif
+  static constexpr int kPairQuads = 0;
+
+  /// Even and odd inputs apart, 16 bits each; activations lie in the order 0 2 1 3.
+  struct Quad {
+    Line even, odd;
+
+    Quad() = default;
+    explicit Quad(Line codes) : even(codes & 0xff), odd(codes >> 8) {}
+
+    template <int ROWS> void add(Integers &sum, const Limb *x) const {
+      sum += multiplyWords(even, loadAs<int32_t>(x));
+      sum += multiplyWords(odd, loadAs<int32_t>(x + 2 * ROWS));
+    }
+  };
+};
+
+/// Of codes of `BITS` bits; a pair of products is below 2^(BITS + 8).
+template <int BITS> struct PairDot {
+  using Limb = int8_t;
+  static constexpr int kMostLimbs = 1;
+#ifdef __AVX512BW__
+  static constexpr int kPanels = 2, kSums = 24;
+#else
+  static constexpr int kPanels = 1, kSums = 6;
+#endif
+  static constexpr int kPairQuads = 1 << (7 - BITS); // whose sums of pairs are exact
+
+  using Pairs = PairSums;
+  static Integers sum(Pairs pairs) { return multiplyWords((Line)pairs, 0x00010001); }
+
+  struct Quad {
+    Line bytes;
+
+    Quad() = default;
+    explicit Quad(Line codes) : bytes(codes) {}
+
+    template <int ROWS> void add(PairSums &sum, const Limb *x) const {
+      sum += multiplyBytes(bytes, loadAs<int32_t>(x));
+    }
+  };
+};
 
 #endif
-#endif
 
-/// Codes as they lie in panels. Loops over the quads of a step are to be unrolled: what a quad takes then is known.
-template <const hone::cpu::BitLayout &LAYOUT> struct Codes {
-  static constexpr int kInputs = LAYOUT.inputs(), kQuads = LAYOUT.quads, kLines = LAYOUT.lines, kZero = LAYOUT.middle();
+/// Codes of `BITS` bits as they lie in panels. Loops over the quads of a step are to be unrolled: what a quad takes then is known.
+template <const hone::cpu::BitLayout &LAYOUT, int BITS = LAYOUT.bits> struct Codes {
+  static constexpr int kBits = BITS, kZero = 1 << (BITS - 1);
+  static constexpr int kInputs = LAYOUT.inputs(), kQuads = LAYOUT.quads, kLines = LAYOUT.lines;
   static constexpr int64_t kStepBytes = kLines * kLineBytes;
 
   /// Quad `q` of the step at `from`, each code in a byte.
@@ -114,6 +160,12 @@ using U8Codes = Codes<hone::cpu::kU8Layout>;
 using U4Codes = Codes<hone::cpu::kU4Layout>;
 using U3Codes = Codes<hone::cpu::kU3Layout>;
 using U2Codes = Codes<hone::cpu::kU2Layout>;
+
+/// Codes of `BITS` bits, each in a byte, as they are unpacked in the cache.
+template <int BITS> struct ByteCodes : Codes<hone::cpu::kU8Layout, BITS> {
+  static void prefetch(const uint8_t *, int64_t = 0) {}
+  static void prefetchCached(const uint8_t *) {}
+};
 
 } // namespace
 

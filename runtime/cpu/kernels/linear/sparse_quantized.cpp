@@ -53,12 +53,14 @@ template <typename Codes, typename FORMAT> struct Layer {
     using Weight [[maybe_unused]] = SparseQuantizedWeight<Codes>;
 #ifdef __AMX_TILE__
     if (countRows(y) > kIndependentRows)
-      return runPacked<TileQuantizedKernel<UnpackedCodes<Codes>, Weight>>(x, operand, y, epilogue);
+      return runPacked<TileQuantizedKernel<ByteCodes<Codes::kBits>, Weight>>(x, operand, y, epilogue);
 #endif
 #ifdef __AVX512VNNI__
     runPacked<SparseQuantizedKernel<Codes>>(x, operand, y, epilogue);
 #else
-    runPacked<QuantizedKernel<UnpackedCodes<Codes>, Weight>>(x, operand, y, epilogue);
+    withDot<Codes::kBits>(operand.bits, [&](auto dot) {
+      runPacked<QuantizedKernel<ByteCodes<Codes::kBits>, Weight, decltype(dot)>>(x, operand, y, epilogue);
+    });
 #endif
   }
 };

@@ -22,7 +22,7 @@ constexpr int kSparseQuantizedSums = 12, kSparseQuantizedRows = 16;
 /// Limbs of rows plus 128, in blocks of `height` rows: [block][line of indices][row][limb][32 inputs].
 class BiasedLimbs {
 public:
-  BiasedLimbs(const QuantizedActivations &rows, int64_t count, int64_t height)
+  BiasedLimbs(const QuantizedActivations<int8_t> &rows, int64_t count, int64_t height)
       : rowBytes(rows.limbCount * rows.inputs), memory(count * rowBytes) {
     for (int64_t first = 0; first < count; first += height)
       for (int64_t r = 0, end = smaller(height, count - first); r < end; ++r)
@@ -36,7 +36,7 @@ public:
   const uint8_t *block(int64_t first) const { return memory.data() + first * rowBytes; }
 
 private:
-  static void convert(const Limb *from, int64_t inputs, uint8_t *to, int64_t lineBytes) {
+  static void convert(const int8_t *from, int64_t inputs, uint8_t *to, int64_t lineBytes) {
     for (int64_t k = 0; k < inputs; k += kIndexInputs, to += lineBytes)
       for (int64_t i = 0; i < kIndexInputs; ++i)
         to[i] = static_cast<uint8_t>(from[k + i] + 128);
@@ -158,7 +158,7 @@ public:
     void select(const Slice &next) { slice = next; }
 
     void multiply(int64_t row, int64_t rows, float *y, int64_t yStride, int64_t columns) const {
-      const QuantizedActivations &x = kernel.activations;
+      const QuantizedActivations<int8_t> &x = kernel.activations;
       SparseQuantizedOperands<Codes> operands = {kernel.weight,
                                                  slice.panel,
                                                  slice.panelStride,
@@ -169,8 +169,8 @@ public:
                                                  y,
                                                  yStride,
                                                  columns};
-      if (x.limbCount == kMostLimbs)
-        runLimbs<kMostLimbs>(rows, slice.width, operands);
+      if (x.limbCount == 2)
+        runLimbs<2>(rows, slice.width, operands);
       else
         runLimbs<1>(rows, slice.width, operands);
     }
@@ -188,7 +188,7 @@ public:
 
   const SparseQuantizedWeight<Codes> &weight;
   int64_t steps, panels;
-  QuantizedActivations activations;
+  QuantizedActivations<int8_t> activations;
   int64_t height;
   BiasedLimbs limbs;
 };

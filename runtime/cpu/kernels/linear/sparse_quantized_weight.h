@@ -18,22 +18,17 @@ constexpr int64_t kIndexInputs = 32, kEightInputs = 8, kIndexEights = kIndexInpu
 
 /// A line of values has the kept elements of kEights times eight inputs, four bytes an output each.
 struct SparseU8 {
-  static constexpr int kEights = 1, kZero = U8Codes::kZero;
+  static constexpr int kEights = 1, kBits = 8, kZero = U8Codes::kZero;
   static void load(const uint8_t *from, Words *eights) { eights[0] = loadAs<Words>(from); }
 };
 
 struct SparseU4 {
-  static constexpr int kEights = 2, kZero = U4Codes::kZero;
+  static constexpr int kEights = 2, kBits = 4, kZero = U4Codes::kZero;
   static void load(const uint8_t *from, Words *eights) {
     auto bytes = loadAs<Words>(from);
     eights[0] = bytes & 0x0f0f0f0f;
     eights[1] = (bytes >> 4) & 0x0f0f0f0f;
   }
-};
-
-/// Unpacked codes lie as bytes do; where no zero points are stored, they are those of the packed ones.
-template <typename Packed> struct UnpackedCodes : U8Codes {
-  static constexpr int kZero = Packed::kZero;
 };
 
 #ifdef __AVX512BW__
@@ -71,7 +66,7 @@ inline void spread(Words kept, Words index, Words dropped, Words *quads) {
 }
 #endif
 
-/// The operands of such a weight. Unpacked, a step is a line of four inputs, as UnpackedCodes has it.
+/// The operands of such a weight. Unpacked, a step is a line of four inputs, as ByteCodes has it.
 template <typename Codes> struct SparseQuantizedWeight {
   static constexpr bool kIsUnpacked = true;
   static constexpr int64_t kLines = kIndexEights / Codes::kEights; // of values for a line of indices

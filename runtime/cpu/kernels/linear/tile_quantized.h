@@ -90,7 +90,7 @@ public:
 
     /// Integer sums of a chunk for both panels and all rows or limbs.
     void multiplyChunk(int64_t row, int64_t rows, int64_t input, int64_t inputs, const uint8_t *tiles) {
-      const QuantizedActivations &x = kernel.activations;
+      const QuantizedActivations<int8_t> &x = kernel.activations;
       bool hasLimbs = x.limbCount == 2, fromMemory = kIsInPlace && kernel.rows <= kernel.blockRows();
       const auto *from = reinterpret_cast<const uint8_t *>(x.row(row) + input);
       TileOperands operands = {from,
@@ -107,7 +107,7 @@ public:
 
     /// Adds a panel's sums of a chunk to y, or begins y with them.
     void addChunk(int64_t row, int64_t rows, int64_t input, int64_t panel, float *y, int64_t yStride, int64_t columns) {
-      const QuantizedActivations &x = kernel.activations;
+      const QuantizedActivations<int8_t> &x = kernel.activations;
       int64_t chunk = input / x.chunk;
       WeightScales scales = kernel.weight.scales.from(chunk, slice.panel + panel * slice.panelStride, 1);
       Vector scale = scales.scale(0, 0);
@@ -141,7 +141,7 @@ public:
 
   const Weight &weight;
   int64_t steps, panels, rows;
-  QuantizedActivations activations;
+  QuantizedActivations<int8_t> activations;
   OutlierProducts outliers;
 };
 
