@@ -5,6 +5,7 @@
 
 #include "cli/call_bench.h"
 #include "cli/commands.h"
+#include "cli/machine_bench.h"
 #include "cli/process_figures.h"
 #include "cli/profile.h"
 #include "cli/speculation.h"
@@ -26,10 +27,11 @@ using io::invalid;
 constexpr const char *kHelp =
     R"(usage: {program} bench MODEL.hone [OPTIONS]
        {program} bench MODEL.hone --inputs FILE.npz [--entry NAME] [OPTIONS]
+       {program} bench --machine [--threads N] [--json]
 
 Measures a language model on a prompt of evenly spread token ids. Every repeat begins with an empty session; the medians of
 the repeats are printed, with the least and the most of them, after one repeat that is not counted. With --inputs or --entry,
-measures calls of any entry with tensors instead.
+measures calls of any entry with tensors instead; with --machine, says what this machine is and how fast it reads memory.
 
 options
   --prompt-length N         tokens of the prompt (default 128)
@@ -39,6 +41,7 @@ options
   --inputs FILE.npz         an array for every input, by its name, as for run
   --entry NAME              the entry to call (default main)
   --seconds S               how long to repeat calls with --inputs (default 3)
+  --machine                 no model: the processor, the ISA of kernels, caches, and the read bandwidth
   --json                    print one JSON object instead of text
 )" HONE_PROFILE_HELP R"(
 speculative decoding: each answer is written without and with drafts, one after the other, in every repeat
@@ -65,7 +68,7 @@ repeats, as below
   same_texts                the part of the answers that are the same with and without drafts
   new_tokens, threads, repeats
 
-)" HONE_CALL_BENCH_HELP R"(
+)" HONE_CALL_BENCH_HELP "\n" HONE_MACHINE_BENCH_HELP R"(
 members of the object of all else; those of the repeats have _min and _max beside the median
   decode_tokens_per_second    new tokens by the time of their calls
   prefill_tokens_per_second   prompt tokens by the time of the one call that takes them
@@ -87,7 +90,7 @@ struct BenchOptions {
   std::optional<std::string> inputs, entry;
   double seconds = CallBenchOptions().seconds;
   int64_t promptLength = 128, newTokens = 64, threads = 0, repeat = 5;
-  bool json = false, ignoreEnd = false;
+  bool json = false, ignoreEnd = false, machine = false;
   std::vector<std::string> profile;
   SpeculationFlags speculation;
   double acceptLength = 0; // 0: none
@@ -111,6 +114,7 @@ OptionParser parserFor(BenchOptions &options) {
   parser.integer("new-tokens", options.newTokens, 1, mostTokens);
   parser.integer("threads", options.threads, 1, kMostThreads);
   parser.integer("repeat", options.repeat, 1, mostRepeats);
+  parser.flag("machine", options.machine);
   parser.flag("json", options.json);
   parser.texts("profile", options.profile);
   options.speculation.declare(parser);
@@ -156,19 +160,8 @@ absl::Status measureOnce(rt::LanguageModel &model, std::span<const int64_t> prom
   return absl::OkStatus();
 }
 
-absl::StatusOr<double> measureBandwidth(int threads) {
-  cpu::MeasuredMemory memory(cpu::kBeyondCaches, /*hugePages=*/true);
-  if (memory.all().empty())
-    return absl::ResourceExhaustedError(io::cat("cannot allocate ", cpu::kBeyondCaches, " bytes: out of memory"));
-  constexpr int passes = 3;
-  double best = 0;
-  for (int pass = 0; pass < passes; ++pass)
-    best = std::max(best, cpu::readBandwidth(memory.all(), threads, wallSeconds));
-  return best;
-}
-
 /// Keeps the better of what was measured.
-absl::Status measureBandwidth(const rt::Module &module, int threads, Measurement &measured) {
+absl::Status improveBandwidth(const rt::Module &module, int threads, Measurement &measured) {
   if (module.manifest().device)
     return absl::OkStatus();
   HONE_ASSIGN_OR_RETURN(double bandwidth, measureBandwidth(threads));
@@ -185,13 +178,13 @@ absl::Status measure(rt::LanguageModel &model, std::span<const int64_t> prompt, 
   HONE_RETURN_IF_ERROR(
       measureOnce(model, prompt, options.newTokens, warmUp, [&] { measured.firstTokenSeconds = secondsSinceStart(); }));
   measured.peakBytes = peakMemory(); // without the memory that bandwidth is measured with
-  HONE_RETURN_IF_ERROR(measureBandwidth(module, threads, measured));
+  HONE_RETURN_IF_ERROR(improveBandwidth(module, threads, measured));
   Progress progress("measuring", options.repeat);
   for (int64_t i = 0; i < options.repeat; ++i) {
     progress.update(i);
     HONE_RETURN_IF_ERROR(measureOnce(model, prompt, options.newTokens, measured, [] {}));
   }
-  return measureBandwidth(module, threads, measured);
+  return improveBandwidth(module, threads, measured);
 }
 
 /// Bytes of the state at `positions`, without what is kept beside integers; symbolic sizes other than the batch are 1 as well.
@@ -383,6 +376,12 @@ absl::Status runBench(std::span<const std::string> arguments) {
   BenchOptions options;
   std::vector<std::string> positionals;
   HONE_RETURN_IF_ERROR(parserFor(options).parse(arguments, positionals));
+  if (options.machine) {
+    bool hasModel = !positionals.empty() || options.calls() || options.prompts || !options.profile.empty();
+    if (hasModel || options.acceptLength > 0 || options.speculation.drafts)
+      return invalid("expected --threads and --json alone with --machine, but got a model or options for one");
+    return benchMachine(options.threads, options.json);
+  }
   HONE_ASSIGN_OR_RETURN(std::string path, onlyModel(positionals));
   HONE_RETURN_IF_ERROR(options.speculation.read());
   HONE_RETURN_IF_ERROR(checkOptions(options));
