@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <omp.h>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -48,7 +49,7 @@ absl::StatusOr<Machine> measureMachine(int threads) {
   machine.processor = processorName();
   for (cpu::Isa isa : cpu::supportedIsas())
     machine.isas.emplace_back(cpu::isaName(isa));
-  machine.processors = threadCount(0);
+  machine.processors = omp_get_num_procs();
   machine.l1 = std::max(sysconf(_SC_LEVEL1_DCACHE_SIZE), 0L);
   machine.l2 = std::max(sysconf(_SC_LEVEL2_CACHE_SIZE), 0L);
   machine.l3 = std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), 0L);
@@ -79,12 +80,13 @@ void printJson(const Machine &machine) {
 }
 
 void printText(const Machine &machine) {
-  constexpr double kibi = 1024, giga = 1e9;
+  constexpr long kibi = 1024;
+  constexpr double giga = 1e9;
   std::printf("%-12s %s\n", "processor", machine.processor.c_str());
   std::printf("%-12s %s\n", "kernels", machine.isas.back().c_str());
   std::printf("%-12s %d\n", "processors", machine.processors);
-  std::printf("%-12s L1 %.0f KiB, L2 %.0f KiB, L3 %.0f KiB\n", "caches", static_cast<double>(machine.l1) / kibi,
-              static_cast<double>(machine.l2) / kibi, static_cast<double>(machine.l3) / kibi);
+  std::printf("%-12s L1 %ld KiB, L2 %ld KiB, L3 %ld KiB\n", "caches", machine.l1 / kibi, machine.l2 / kibi,
+              machine.l3 / kibi);
   for (const Reading &reading : machine.readings)
     std::printf("%-12s %.2f GB/s, threads: %d\n", "reading", reading.bandwidth / giga, reading.threads);
 }

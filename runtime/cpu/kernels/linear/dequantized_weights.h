@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Packed weights of 8, 4, 3 and 2 bits as f32, for GEMM (large M) of weights with outliers on ISAs without dot products
-// of bytes: integers are multiplied hardly faster there, outliers go where they belong once for all rows, and x stays
-// as it is.
+// of bytes: outliers go where they belong once for all rows, and x stays as it is.
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_DEQUANTIZED_WEIGHTS_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_DEQUANTIZED_WEIGHTS_H

@@ -51,6 +51,8 @@ typedef int16_t PairSums __attribute__((ext_vector_type(32)));
 
 /// Products of words, or of bytes, summed by twos; `b` is the same for all outputs.
 #ifdef __AVX512BW__
+constexpr int kDotPanels = 2, kWordSums = 20, kPairSums = 24; // sums in registers: rows and panels
+
 inline Integers multiplyWords(Line a, int32_t b) {
   return (Integers)_mm512_madd_epi16((__m512i)a, _mm512_set1_epi32(b));
 }
@@ -58,6 +60,8 @@ inline PairSums multiplyBytes(Line a, int32_t b) {
   return (PairSums)_mm512_maddubs_epi16((__m512i)a, _mm512_set1_epi32(b));
 }
 #else
+constexpr int kDotPanels = 1, kWordSums = 4, kPairSums = 6;
+
 struct Halves {
   __m256i low, high;
 };
@@ -76,11 +80,7 @@ inline PairSums multiplyBytes(Line a, int32_t b) {
 struct WordDot {
   using Limb = int16_t;
   static constexpr int kMostLimbs = 1;
-#ifdef __AVX512BW__
-  static constexpr int kPanels = 2, kSums = 20;
-#else
-  static constexpr int kPanels = 1, kSums = 4;
-#endif
+  static constexpr int kPanels = kDotPanels, kSums = kWordSums;
   static constexpr int kPairQuads = 0;
 
   /// Even and odd inputs apart, 16 bits each; activations lie in the order 0 2 1 3.
@@ -101,11 +101,7 @@ struct WordDot {
 template <int BITS> struct PairDot {
   using Limb = int8_t;
   static constexpr int kMostLimbs = 1;
-#ifdef __AVX512BW__
-  static constexpr int kPanels = 2, kSums = 24;
-#else
-  static constexpr int kPanels = 1, kSums = 6;
-#endif
+  static constexpr int kPanels = kDotPanels, kSums = kPairSums;
   static constexpr int kPairQuads = 1 << (7 - BITS); // whose sums of pairs are exact
 
   using Pairs = PairSums;

@@ -22,7 +22,7 @@ public:
   static constexpr int64_t kMostRows = Dot::kSums / Dot::kPanels;
 
   QuantizedKernel(const hone_tensor &x, const Weight &weight, int64_t rows, int64_t bits)
-      : weight(weight), steps(weight.lines / Codes::kLines), panels(weight.panels), bits(bits),
+      : weight(weight), steps(weight.lines / Codes::kLines), panels(weight.panels),
         activations(x, rows, steps * Codes::kInputs, chunkInputs(weight.group, bits), bits, 0),
         height(evenHeight(rows, blockRows())), isCached(isCacheable(weight)), packed(activations, rows, height),
         outliers(weight.outliers, x, rows) {}
@@ -99,7 +99,7 @@ public:
   }
 
   const Weight &weight;
-  int64_t steps, panels, bits;
+  int64_t steps, panels;
   QuantizedActivations<Limb> activations;
   int64_t height;
   bool isCached;
