@@ -11,6 +11,7 @@
 #include "ModelSize.h"
 #include "OnnxChecks.h"
 #include "SortNodes.h"
+#include "ZipMaps.h"
 
 #include "hone/Dialect/Hone/Report.h"
 #include "hone/Dialect/Onnx/OnnxDialect.h"
@@ -255,6 +256,7 @@ OnnxFile readOnnxFile(StringRef path, const Limits &limits, int64_t leastOpset, 
   bool prepared = guarded(loc, "cannot infer shapes", [&] {
     if (model->functions_size() > 0)
       ::onnx::inliner::InlineLocalFunctions(*model);
+    replaceZipMaps(*model->mutable_graph(), loc);
     describeGraphs(model->graph(), file.descriptions);
     giveAxes(*model->mutable_graph());
     inferShapes(*model);
