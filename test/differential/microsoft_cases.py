@@ -21,7 +21,10 @@ class Case:
 
 def sizes_of(array, has_widths):
     sizes = [None] * array.ndim
-    if has_widths and array.dtype.kind == "f":
+    if isinstance(has_widths, tuple):
+        for dim in has_widths:
+            sizes[dim] = array.shape[dim]
+    elif has_widths and array.dtype.kind == "f":
         sizes[-1] = array.shape[-1]
         if array.ndim == 4:
             sizes[1] = array.shape[1]
@@ -49,7 +52,7 @@ class Cases:
 
     def add(self, name, operator, inputs, constants=(), outputs=1, results=(TensorProto.FLOAT,), has_widths=False, **attributes):
         """`inputs` has an array or None for each; those numbered in `constants` are initializers. Sizes are known at a call only; with
-        `has_widths` except heads and what they are wide."""
+        `has_widths` except heads and what they are wide, or those of the dimensions that it names."""
         inputs = [None if array is None else np.asarray(array) for array in inputs]
         names = ["" if array is None else f"in{place}" for place, array in enumerate(inputs)]
         node = helper.make_node(operator, names, [f"out{i}" for i in range(outputs)], name=operator, domain="com.microsoft", **attributes)
@@ -366,9 +369,41 @@ def add_recurrent(cases):
             cases.compare_with([*constants, helper.make_node("LSTM", inputs, ["out0", "out1", "out2"], hidden_size=4, direction="bidirectional")])
 
 
+def add_branches(cases):
+    """Residual streams of several branches, flat or not, and gated norms."""
+    streams, flat, block, gate = cases.real(2, 5, 3, 8), cases.real(2, 5, 24), cases.real(2, 5, 8), cases.real(2, 5, 24)
+    for activation in ("silu", "swish", "sigmoid"):
+        cases.add(activation, "GatedRMSNorm", [flat, cases.real(24), gate], (1,), has_widths=True, activation=activation)
+    cases.add("heads", "GatedRMSNorm", [flat, cases.real(8), gate], (1,), has_widths=True, epsilon=1e-2)
+    cases.add("rows", "GatedAdd", [flat, gate, cases.real(2, 5, 1)], has_widths=True)
+    for name, scale in (("plain", None), ("branch", cases.real(8)), ("all", cases.real(24)), ("matrix", cases.real(3, 8))):
+        cases.add(name, "BranchwiseRMSNorm", [streams, scale], (1,) if scale is not None else (), has_widths=True)
+        cases.add(f"{name}-flat", "BranchwiseRMSNorm", [flat, scale], (1,) if scale is not None else (), has_widths=True, num_branches=3, epsilon=1e-3)
+    for name, shape in (("branches", (2, 5, 3)), ("columns", (2, 5, 3, 1)), ("features", (2, 5, 3, 8))):
+        mix = cases.real(*shape)
+        cases.add(name, "HyperConnectionPreMix", [streams, mix], has_widths=(-1, -2), reduction_scale=0.5)
+        cases.add(f"{name}-flat", "HyperConnectionPreMix", [flat, mix], has_widths=True, num_branches=3)
+        cases.add(name, "HyperConnectionPostMix", [streams, block, mix], has_widths=True)
+        cases.add(f"{name}-flat", "HyperConnectionPostMix", [flat, block, mix, cases.real(2, 5, 3, 3)], has_widths=True, num_branches=3)
+    cases.add("stream", "HyperConnectionPreMix", [flat, gate], has_widths=True, num_branches=3)
+    for name, scale in (("gate", []), ("normed", [cases.real(3, 8)])):
+        inputs = [streams, cases.real(2, 5, 3, 8), block, cases.real(3, 8), cases.real(3, 8), *scale]
+        cases.add(name, "EngramGate", inputs, tuple(range(3, len(inputs))), 1 + len(scale), has_widths=True)
+
+
+def add_multimodal_rotations(cases):
+    tables, positions = [cases.real(11, 6), cases.real(11, 6)], cases.rng.integers(0, 11, (3, 2, 5))
+    for name, words in (("sections", dict(mrope_section=[2, 3, 1])), ("interleaved", dict(mrope_section=[2, 2, 2], mrope_layout=1)),
+                        ("pairs", dict(mrope_section=[1, 2, 3], interleaved=1))):
+        cases.add(name, "MRotaryEmbedding", [cases.real(2, 5, 24), positions, *tables], (2, 3), has_widths=True, num_heads=2, **words)
+        cases.add(f"{name}-heads", "MRotaryEmbedding", [cases.real(2, 3, 5, 12), positions, *tables], (2, 3), has_widths=True, **words)
+    cases.add("part", "MRotaryEmbedding", [cases.real(2, 5, 32), positions, *tables], (2, 3), has_widths=True,
+              mrope_section=[2, 3, 1], rotary_embedding_dim=12, num_heads=2)
+
+
 def collect():
     cases = Cases()
     for family in (add_attention, add_embeddings, add_linear_attention, add_multi_head_attention, add_products, add_quantized, add_sums,
-                   add_causal_convolutions, add_decoders, add_layouts, add_group_norms, add_recurrent):
+                   add_causal_convolutions, add_decoders, add_layouts, add_group_norms, add_recurrent, add_branches, add_multimodal_rotations):
         family(cases)
     return cases.cases

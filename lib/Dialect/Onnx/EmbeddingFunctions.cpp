@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // com.microsoft EmbedLayerNormalization and QEmbedLayerNormalization: rows of tables of words, positions and segments, summed and
-// normalised. Compiled with exceptions, as libonnx reports by them.
+// normalised; and MRotaryEmbedding, M-RoPE of the Qwen models that see. Compiled with exceptions, as libonnx reports by them.
 
 #include "SchemaBuilding.h"
+
+#include <algorithm>
 
 using ::onnx::AttributeProto;
 using ::onnx::OpSchema;
@@ -89,6 +91,75 @@ static void makeQEmbedLayerNormalization(FunctionBody &body) {
   countWords(body, 7, "mask_index_out");
 }
 
+//===----------------------------------------------------------------------===//
+// M-RoPE
+//===----------------------------------------------------------------------===//
+
+/// Which of `half` columns have the position of `stream` (1: height, 2: width); the others have that of time.
+static std::vector<float> chooseColumns(const std::vector<int64_t> &sections, int64_t half, bool interleaved,
+                                        int64_t stream) {
+  constexpr int64_t kStreams = 3;
+  int64_t first = sections[0] + (stream == 2 ? sections[1] : 0);
+  std::vector<float> columns(half);
+  for (int64_t i = 0; i < half; ++i)
+    columns[i] = interleaved ? i % kStreams == stream && i < kStreams * sections[stream]
+                             : i >= first && i < first + sections[stream];
+  return columns;
+}
+
+/// Each column of cos and sin is read at the position of one of three streams (time, height, width); the rows that this gives for the
+/// tokens, [B * S, half], are the tables of a RotaryEmbedding.
+static void makeMRotaryEmbedding(FunctionBody &body) {
+  constexpr int kUnsplitRank = 3;
+  constexpr int64_t kMostColumns = 1 << 16;
+  std::vector<int64_t> sections = body.integers("mrope_section");
+  auto isColumns = [](int64_t count) { return count >= 0 && count <= kMostColumns; };
+  if (sections.size() != 3 || !std::all_of(sections.begin(), sections.end(), isColumns))
+    body.refuse("expected mrope_section to be 3 numbers from 0 to " + std::to_string(kMostColumns));
+  int64_t half = sections[0] + sections[1] + sections[2], layout = body.integer("mrope_layout");
+  if (half < 1)
+    body.refuse("expected mrope_section to have columns");
+  if (layout != 0 && layout != 1)
+    body.refuse("unsupported mrope_layout " + std::to_string(layout) + "; supported: 0 (sections), 1 (interleaved)");
+  if (body.integer("is_packed_batching") != 0 || body.real("scale") != 1)
+    body.refuse("unsupported is_packed_batching or scale; supported: 0 and 1");
+  if (body.integer("num_heads") == 0 && body.rank(0) == kUnsplitRank)
+    body.refuse("expected num_heads for an input of 3 dimensions");
+  for (int64_t stream : {0, 1, 2})
+    body.single("stream" + std::to_string(stream), stream);
+  for (int64_t stream : {1, 2}) {
+    std::string name = "is" + std::to_string(stream);
+    body.row(name + "_single", chooseColumns(sections, half, layout == 1, stream));
+    body.add(name + " = Cast<to = 9>(" + name + "_single)");
+  }
+  body.constant("table_shape", {-1, half});
+  for (const char *table : {"cos", "sin"}) {
+    std::string name = table;
+    body.add(name + "_rows = Gather<axis = 0>(" + name + "_cache, position_ids)");
+    for (const char *stream : {"0", "1", "2"})
+      body.add(name + stream + " = Gather<axis = 0>(" + name + "_rows, stream" + stream + ")");
+    body.add(name + "_high = Where(is1, " + name + "1, " + name + "0)\n" + name + "_all = Where(is2, " + name + "2, " +
+             name + "_high)\n" + name + "_table = Reshape(" + name + "_all, table_shape)");
+  }
+  body.number("tokens", "token_count", "cos_table", 0);
+  body.add("times = Gather<axis = 0>(position_ids, stream0)\ntoken_shape = Shape(times)\n"
+           "token_ids = Reshape(tokens, token_shape)\n"
+           "output = com.microsoft.RotaryEmbedding(input, token_ids, cos_table, sin_table)");
+  body.copy({"interleaved", "rotary_embedding_dim", "num_heads"});
+}
+
+static OpSchema makeMRotarySchema() {
+  OpSchema schema = makeSchema("MRotaryEmbedding", {{"input", "position_ids", "cos_cache", "sin_cache"}, {"output"}});
+  schema.Attr("mrope_section", "", AttributeProto::INTS, true);
+  addIntegers(schema, {{"num_heads", 0},
+                       {"rotary_embedding_dim", 0},
+                       {"interleaved", 0},
+                       {"mrope_layout", 0},
+                       {"is_packed_batching", 0}});
+  addFloats(schema, {{"scale", 1.0f}});
+  return schema;
+}
+
 std::vector<OpSchema> makeEmbeddingFunctions() {
   OpSchema plain =
       makeSchema("EmbedLayerNormalization", {{"input_ids", "segment_ids?", "word_embedding", "position_embedding",
@@ -105,7 +176,8 @@ std::vector<OpSchema> makeEmbeddingFunctions() {
        {"layernorm_out", "mask_index_out"}});
   addFloats(quantized, {{"epsilon", 1e-12f}});
   return {withFunction(std::move(plain), makeEmbedLayerNormalization),
-          withFunction(std::move(quantized), makeQEmbedLayerNormalization)};
+          withFunction(std::move(quantized), makeQEmbedLayerNormalization),
+          withFunction(makeMRotarySchema(), makeMRotaryEmbedding)};
 }
 
 } // namespace hone::onnxir

@@ -361,9 +361,9 @@ void registerMicrosoftSchemas() {
   registerAll(makeActivations());
   registerAll({makeGroupQueryAttention(), makeMultiHeadAttention(), makeRotaryEmbedding(), makeMatMulNBits(),
                makeFusedMatMul(), makeGatherBlockQuantized(), makeMoE(), makeQMoE(), makeTrilu()});
-  for (auto family :
-       {makeLinearAttention, makeLinearQuantization, makeAttentionFunctions, makeCausalConvFunctions,
-        makeEmbeddingFunctions, makeFusedFunctions, makeNormFunctions, makeQuantizedFunctions, makeQuantizedProducts})
+  for (auto family : {makeLinearAttention, makeLinearQuantization, makeAttentionFunctions, makeBranchFunctions,
+                      makeCausalConvFunctions, makeEmbeddingFunctions, makeFusedFunctions, makeNormFunctions,
+                      makeQuantizedFunctions, makeQuantizedProducts})
     registerAll(family());
   registerMachineLearningFunctions();
 }

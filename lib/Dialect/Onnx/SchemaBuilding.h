@@ -39,6 +39,7 @@ public:
 
   // The node.
   bool has(int input) const { return context.hasInput(input); }
+  bool isAskedFor(int output) const { return context.hasOutput(output); }
   /// Name of the input in text, "" where it is not given.
   std::string name(int input) const;
   int64_t integer(const char *attribute) const;
@@ -99,6 +100,7 @@ using FunctionMaker = void (*)(FunctionBody &);
 
 // The families.
 std::vector<::onnx::OpSchema> makeAttentionFunctions();
+std::vector<::onnx::OpSchema> makeBranchFunctions();
 std::vector<::onnx::OpSchema> makeCausalConvFunctions();
 std::vector<::onnx::OpSchema> makeEmbeddingFunctions();
 std::vector<::onnx::OpSchema> makeFusedFunctions();

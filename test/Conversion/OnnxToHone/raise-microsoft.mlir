@@ -71,3 +71,31 @@ func.func @dynamic(%x: tensor<?x8xf32>) -> tensor<?x4xf32> {
   return %0 : tensor<?x4xf32>
 }
 }
+
+// -----
+
+// Columns of M-RoPE have positions of their own; norms may be of heads, or of the branches of a residual stream.
+// CHECK-LABEL: func @multimodal
+// CHECK: "onnx.Where"
+// CHECK: hone.rope %{{.*}} : (tensor<?x2x?x16xf32>, tensor<?x?x8xf32>, tensor<?x?x8xf32>) -> tensor<?x2x?x16xf32>
+// CHECK-NOT: onnx.com.microsoft
+// CHECK-LABEL: func @gated
+// CHECK: hone.rms_norm %{{.*}}, %arg1 epsilon(9.99999997E-7) : (tensor<?x?x4x8xf32>, tensor<8xf32>) -> tensor<?x?x4x8xf32>
+// CHECK: "onnx.Sigmoid"(%arg2)
+// CHECK-LABEL: func @branchwise
+// CHECK: hone.rms_norm %arg0, %{{.*}} : (tensor<?x?x3x32xf32>, tensor<32xf32>) -> tensor<?x?x3x32xf32>
+// CHECK: "onnx.Mul"(%{{.*}}, %arg1)
+module attributes {onnx.opsets = {ai.onnx = 18 : i64, com.microsoft = 1 : i64}} {
+func.func @multimodal(%x: tensor<?x?x32xf32>, %p: tensor<3x?x?xi64>, %c: tensor<64x8xf32>, %s: tensor<64x8xf32>) -> tensor<?x?x32xf32> {
+  %0 = "onnx.com.microsoft.MRotaryEmbedding"(%x, %p, %c, %s) {mrope_section = array<i64: 2, 3, 3>, num_heads = 2 : i64} : (tensor<?x?x32xf32>, tensor<3x?x?xi64>, tensor<64x8xf32>, tensor<64x8xf32>) -> tensor<?x?x32xf32>
+  return %0 : tensor<?x?x32xf32>
+}
+func.func @gated(%x: tensor<?x?x32xf32>, %w: tensor<8xf32>, %g: tensor<?x?x32xf32>) -> tensor<?x?x32xf32> {
+  %0 = "onnx.com.microsoft.GatedRMSNorm"(%x, %w, %g) {epsilon = 1.0e-6 : f32} : (tensor<?x?x32xf32>, tensor<8xf32>, tensor<?x?x32xf32>) -> tensor<?x?x32xf32>
+  return %0 : tensor<?x?x32xf32>
+}
+func.func @branchwise(%x: tensor<?x?x3x32xf32>, %w: tensor<3x32xf32>) -> tensor<?x?x3x32xf32> {
+  %0 = "onnx.com.microsoft.BranchwiseRMSNorm"(%x, %w) {epsilon = 1.0e-6 : f32} : (tensor<?x?x3x32xf32>, tensor<3x32xf32>) -> tensor<?x?x3x32xf32>
+  return %0 : tensor<?x?x3x32xf32>
+}
+}

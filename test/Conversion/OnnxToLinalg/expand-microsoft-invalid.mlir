@@ -112,3 +112,53 @@ func.func @rows(%s: tensor<f32>, %z: tensor<ui8>, %a: tensor<2x3xui8>) -> tensor
   return %0 : tensor<2x3xui8>
 }
 }
+
+// -----
+
+module attributes {onnx.opsets = {ai.onnx = 13 : i64, com.microsoft = 1 : i64}} {
+func.func @sections(%x: tensor<?x2x?x16xf32>, %p: tensor<3x?x?xi64>, %c: tensor<64x8xf32>) -> tensor<?x2x?x16xf32> {
+  // expected-error @+1 {{expected mrope_section to be 3 numbers from 0 to 65536}}
+  %0 = "onnx.com.microsoft.MRotaryEmbedding"(%x, %p, %c, %c) {mrope_section = array<i64: 4, 4>} : (tensor<?x2x?x16xf32>, tensor<3x?x?xi64>, tensor<64x8xf32>, tensor<64x8xf32>) -> tensor<?x2x?x16xf32>
+  return %0 : tensor<?x2x?x16xf32>
+}
+}
+
+// -----
+
+module attributes {onnx.opsets = {ai.onnx = 13 : i64, com.microsoft = 1 : i64}} {
+func.func @heads(%x: tensor<?x?x32xf32>, %p: tensor<3x?x?xi64>, %c: tensor<64x8xf32>) -> tensor<?x?x32xf32> {
+  // expected-error @+1 {{expected num_heads for an input of 3 dimensions}}
+  %0 = "onnx.com.microsoft.MRotaryEmbedding"(%x, %p, %c, %c) {mrope_section = array<i64: 2, 3, 3>} : (tensor<?x?x32xf32>, tensor<3x?x?xi64>, tensor<64x8xf32>, tensor<64x8xf32>) -> tensor<?x?x32xf32>
+  return %0 : tensor<?x?x32xf32>
+}
+}
+
+// -----
+
+module attributes {onnx.opsets = {ai.onnx = 13 : i64, com.microsoft = 1 : i64}} {
+func.func @gate(%x: tensor<?x8xf32>, %w: tensor<8xf32>) -> tensor<?x8xf32> {
+  // expected-error @+1 {{unsupported activation 'gelu'; supported: sigmoid, silu, swish}}
+  %0 = "onnx.com.microsoft.GatedRMSNorm"(%x, %w, %x) {activation = "gelu"} : (tensor<?x8xf32>, tensor<8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+}
+
+// -----
+
+module attributes {onnx.opsets = {ai.onnx = 13 : i64, com.microsoft = 1 : i64}} {
+func.func @width(%x: tensor<?x?xf32>, %w: tensor<8xf32>) -> tensor<?x?xf32> {
+  // expected-error @+1 {{expected size 1 of input 0 to be known}}
+  %0 = "onnx.com.microsoft.BranchwiseRMSNorm"(%x, %w) {num_branches = 2 : i64} : (tensor<?x?xf32>, tensor<8xf32>) -> tensor<?x?xf32>
+  return %0 : tensor<?x?xf32>
+}
+}
+
+// -----
+
+module attributes {onnx.opsets = {ai.onnx = 13 : i64, com.microsoft = 1 : i64}} {
+func.func @claimed(%x: tensor<?x4611686018427387904xf32>) -> tensor<?x4611686018427387904xf32> {
+  // expected-error @+1 {{unsupported size 2305843009213693952; supported: 1 to 16777216}}
+  %0 = "onnx.com.microsoft.BranchwiseRMSNorm"(%x) {num_branches = 2 : i64} : (tensor<?x4611686018427387904xf32>) -> tensor<?x4611686018427387904xf32>
+  return %0 : tensor<?x4611686018427387904xf32>
+}
+}
