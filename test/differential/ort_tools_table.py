@@ -20,6 +20,9 @@ onnxruntime ({share:.1f} %). *Skipped* are those that the tool cannot make or on
 `hone inspect --json`: {raised} of {made} ({raised_share:.1f} %). What `qdq` and `qoperator` round inside of a layer, as scores and
 probabilities, is computed in floats there ([Files of static quantizers](guide.md#files-of-static-quantizers)).
 
+`convert_generation` is not among them: it exports GPT-2 and T5 anew with PyTorch, which onnxruntime 1.31.1 fails to do with transformers 4.46.3
+and 4.57.6. The operators that it writes, BeamSearch, GreedySearch and Sampling, are refused by name.
+
 | tool | files | equal | skipped | raised | layers that are not |
 | --- | --- | --- | --- | --- | --- |
 """
