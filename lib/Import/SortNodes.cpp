@@ -8,7 +8,6 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/StringSet.h"
 
 #include <queue>
 
@@ -17,8 +16,7 @@ using ::onnx::NodeProto;
 
 namespace hone {
 
-/// The names that the node reads, by itself or in its graphs; some of those are of values in there.
-static void addNamesRead(const NodeProto &node, llvm::StringSet<> &names) {
+void addNamesRead(const NodeProto &node, llvm::StringSet<> &names) {
   for (const std::string &input : node.input())
     names.insert(input);
   for (const auto &attribute : node.attribute())

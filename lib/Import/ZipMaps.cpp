@@ -5,11 +5,11 @@
 // are tensors.
 
 #include "ZipMaps.h"
+#include "SortNodes.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using ::onnx::AttributeProto;
@@ -20,15 +20,8 @@ using ::onnx::ValueInfoProto;
 
 namespace hone {
 
-/// The names that nodes of `graph` read, also in graphs inside it.
-static void collectReads(const GraphProto &graph, llvm::StringSet<> &names) {
-  for (const NodeProto &node : graph.node()) {
-    for (const std::string &input : node.input())
-      names.insert(input);
-    for (const AttributeProto &attribute : node.attribute())
-      if (attribute.has_g())
-        collectReads(attribute.g(), names);
-  }
+static bool isZipMap(const NodeProto &node) {
+  return node.domain() == "ai.onnx.ml" && node.op_type() == "ZipMap" && node.output_size() == 1;
 }
 
 /// The labels of the columns, as text.
@@ -45,11 +38,13 @@ static SmallVector<std::string> getLabels(const NodeProto &node) {
 }
 
 void replaceZipMaps(GraphProto &graph, Location loc) {
+  if (llvm::none_of(graph.node(), isZipMap))
+    return;
   llvm::StringSet<> reads;
-  collectReads(graph, reads);
+  for (const NodeProto &node : graph.node())
+    addNamesRead(node, reads);
   for (NodeProto &node : *graph.mutable_node()) {
-    if (node.domain() != "ai.onnx.ml" || node.op_type() != "ZipMap" || node.output_size() != 1 ||
-        reads.contains(node.output(0)))
+    if (!isZipMap(node) || reads.contains(node.output(0)))
       continue;
     auto output = llvm::find_if(*graph.mutable_output(),
                                 [&](const ValueInfoProto &value) { return value.name() == node.output(0); });

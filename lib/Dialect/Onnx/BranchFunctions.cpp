@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // com.microsoft operators over a residual stream of several branches (hyper-connections, the gate of Engram), and what gated layers add
-// and normalise. All are computed in f32. Sums over a dimension are products with ones, as the axes of ReduceSum are an attribute or an
-// input, depending on the opset. Compiled with exceptions, as libonnx reports by them.
+// and normalise. All but GatedAdd are computed in f32. Sums over a dimension are products with ones, as the axes of ReduceSum are an
+// attribute or an input, depending on the opset. Compiled with exceptions, as libonnx reports by them.
 
 #include "SchemaBuilding.h"
 
