@@ -59,9 +59,8 @@ template <typename Call> Convolution problemOf(const Call &call) {
 }
 
 void convolveByWinograd(const Convolution &problem, const WeightPanels &weights) {
-  Scratch<Step> steps(problem.inputs);
   Scratch<float> transformed(WinogradConvolution::size(problem));
-  WinogradConvolution convolution(problem, weights, steps.data(), transformed.data());
+  WinogradConvolution convolution(problem, weights, transformed.data());
   for (int64_t sample = 0; sample < problem.batch; ++sample)
     convolution.run(sample);
 }
@@ -69,7 +68,7 @@ void convolveByWinograd(const Convolution &problem, const WeightPanels &weights)
 void convolveByPanels(const Convolution &problem, const WeightPanels &weights) {
   if (WinogradConvolution::takes(problem))
     return convolveByWinograd(problem, weights);
-  Scratch<Step> steps(problem.steps());
+  Scratch<Step> steps(problem.taps());
   PanelConvolution convolution(problem, weights, steps.data());
   for (int64_t sample = 0; sample < problem.batch; ++sample)
     convolution.run(sample);

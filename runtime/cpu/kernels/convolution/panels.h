@@ -17,17 +17,20 @@
 namespace {
 
 // Neighbours of y whose sums stay in registers for kPairPanels panels; kOddPositions for kOddPanels, the last ones of an odd number; and
-// kFewPositions for kManyPanels.
+// kFewPositions for kManyPanels: rows of few positions reuse little of a weight, and so more of x's elements.
 #ifdef __AVX512F__
-constexpr int kPairPanels = 2, kBlockPositions = 14, kOddPanels = 3, kOddPositions = 9, kFewPositions = 6;
+constexpr int kPairPanels = 2, kBlockPositions = 14, kOddPanels = 3, kOddPositions = 9;
+constexpr int kManyPanels = 4, kFewPositions = 6;
 #else
-constexpr int kPairPanels = 1, kBlockPositions = 6, kOddPanels = 1, kOddPositions = 6, kFewPositions = 2;
+constexpr int kPairPanels = 1, kBlockPositions = 6, kOddPanels = 1, kOddPositions = 6;
+constexpr int kManyPanels = 2, kFewPositions = 2;
 #endif
-constexpr int kManyPanels = 4;              // rows of few positions reuse little of a weight: more of x's elements are
 constexpr int64_t kTilePositions = 96;      // positions whose sums a thread keeps in the L1 cache
 constexpr int64_t kCachedWeights = 1 << 17; // floats of weights that stay in the L2 cache
 constexpr int64_t kCachedRows = 1 << 16;    // floats of a copy of x that stay in it beside them
 constexpr int64_t kSliceSteps = 256;        // inner steps whose weights of kPairPanels panels stay in the L1 cache
+constexpr int64_t kReusingPositions = 64;   // of y, for which weights that the L2 cache does not hold are read often
+constexpr int kUnrolledSteps = 4;
 
 /// Weights of panel p begin at data + p * panelStride: `[steps, 16]`.
 struct WeightPanels {
@@ -35,10 +38,11 @@ struct WeightPanels {
   int64_t panelStride;
 };
 
-/// Inner steps: those of a list, `repeats` times, each time further on by so many floats of x and of the weights.
+/// Inner steps: each tap of a list in `channels` neighbouring channels; all that `repeats` times, each time for the next channels.
 struct StepList {
-  const Step *steps;
-  int64_t count, repeats, inputStride, weightStride;
+  const Step *taps; // of the first channel; `weight` in floats
+  int64_t count, channels, repeats;
+  int64_t inputStride, weightStride; // floats of x and of the weights from one channel to the next
 };
 
 /// What is multiplied for a block of positions: `x` is where the window of its first begins, `pitch` from one window to the next.
@@ -106,8 +110,68 @@ template <int PANELS> [[gnu::noinline]] void activateSums(const BlockSteps &bloc
         [&](int64_t p, Vector values) { storePanel<PANELS>(block, block.sums + p * block.sumPitch, v, values); });
 }
 
-/// Adds products to the sums of POSITIONS neighbours. With a pitch of 1 windows are addressed from the first one, otherwise from every
-/// third one: registers would not hold all distances.
+/// Adds the products of a step to the sums of POSITIONS neighbours. `weights` is a row of the first panel; elements[i] is of window 3 * i,
+/// as registers would not hold all distances. With IS_DENSE the elements of all windows follow elements[0].
+template <bool IS_DENSE, int PANELS, int POSITIONS>
+__attribute__((always_inline)) inline void addStep(const float *const *elements, int64_t pitch, const float *weights,
+                                                   int64_t panelStride, Vector (&sum)[POSITIONS][PANELS]) {
+  Vector weight[PANELS];
+  for (int v = 0; v < PANELS; ++v)
+    weight[v] = load(weights + v * panelStride);
+#pragma clang loop unroll(full)
+  for (int p = 0; p < POSITIONS; ++p) {
+    float factor = IS_DENSE ? elements[0][p] : elements[p / 3][p % 3 * pitch];
+    for (int v = 0; v < PANELS; ++v)
+      sum[p][v] += factor * weight[v];
+    // Elements are read one after the other: read ahead, they would take the registers of sums.
+    asm volatile("" ::: "memory");
+  }
+}
+
+/// The same for the channels of a tap whose first elements begin at `x`. Where elements of neighbouring channels are neighbours, steps are
+/// unrolled with constant offsets: between products stands little else to decode, which threads of one core (SMT) share.
+template <bool IS_DENSE, int PANELS, int POSITIONS>
+__attribute__((always_inline)) inline void addChannels(const BlockSteps &block, const StepList &list, const float *x,
+                                                       const float *weights, Vector (&sum)[POSITIONS][PANELS]) {
+  constexpr int addresses = IS_DENSE ? 1 : (POSITIONS + 2) / 3;
+  const int64_t pitch = block.pitch, panelStride = block.panelStride;
+  const float *elements[addresses];
+  for (int i = 0; i < addresses; ++i) {
+    elements[i] = x + i * 3 * pitch;
+    asm("" : "+r"(elements[i])); // added up once, not in each step
+  }
+  auto add = [&](int64_t inputStride) __attribute__((always_inline)) {
+    addStep<IS_DENSE, PANELS, POSITIONS>(elements, pitch, weights, panelStride, sum);
+    for (const float *&element : elements)
+      element += inputStride;
+    weights += list.weightStride;
+    asm("" : "+r"(weights)); // no register for each multiple of the stride
+  };
+  int64_t left = list.channels;
+  if (!IS_DENSE && list.inputStride == 1)
+    for (; left >= kUnrolledSteps; left -= kUnrolledSteps) {
+#pragma clang loop unroll(full)
+      for (int i = 0; i < kUnrolledSteps; ++i)
+        add(1);
+    }
+  for (; left > 0; --left)
+    add(list.inputStride);
+}
+
+/// The same for all taps of one channel, in the order in which their weights lie.
+template <bool IS_DENSE, int PANELS, int POSITIONS>
+__attribute__((always_inline)) inline void addTaps(const BlockSteps &block, const StepList &list, const float *x,
+                                                   const float *weights, Vector (&sum)[POSITIONS][PANELS]) {
+#pragma clang loop unroll_count(2)
+  for (int64_t k = 0; k < list.count; ++k) {
+    const Step tap = list.taps[k];
+    const float *elements[IS_DENSE ? 1 : (POSITIONS + 2) / 3] = {x + tap.input};
+    for (int i = 1; !IS_DENSE && i < (POSITIONS + 2) / 3; ++i)
+      elements[i] = elements[i - 1] + 3 * block.pitch;
+    addStep<IS_DENSE, PANELS, POSITIONS>(elements, block.pitch, weights + tap.weight, block.panelStride, sum);
+  }
+}
+
 template <bool IS_DENSE, int PANELS, int POSITIONS> void addSteps(const BlockSteps &block) {
   Vector sum[POSITIONS][PANELS] = {};
   if (!block.isFirst)
@@ -116,28 +180,15 @@ template <bool IS_DENSE, int PANELS, int POSITIONS> void addSteps(const BlockSte
         sum[p][v] = loadPanel<PANELS>(block, block.sums + p * block.sumPitch, v);
   const StepList list = block.list;
   const float *x = block.x, *weights = block.weights;
-  const int64_t pitch = block.pitch, panelStride = block.panelStride;
   for (int64_t repeat = 0; repeat < list.repeats; ++repeat) {
-    for (int64_t k = 0; k < list.count; ++k) {
-      const float *element = x + list.steps[k].input, *row = weights + list.steps[k].weight * kLanes;
-      Vector weight[PANELS];
-      for (int v = 0; v < PANELS; ++v)
-        weight[v] = load(row + v * panelStride);
-#pragma clang loop unroll(full)
-      for (int p = 0; p < POSITIONS; ++p) {
-        float factor = IS_DENSE ? element[p] : element[p % 3 * pitch];
-        for (int v = 0; v < PANELS; ++v)
-          sum[p][v] += factor * weight[v];
-        // Elements are read one after the other: read ahead, they would take the registers of sums.
-        asm volatile("" ::: "memory");
-        if (!IS_DENSE && p % 3 == 2) {
-          element += 3 * pitch;
-          asm("" : "+r"(element));
-        }
-      }
-    }
-    x += list.inputStride;
-    weights += list.weightStride;
+    if (list.channels == 1)
+      addTaps<IS_DENSE, PANELS, POSITIONS>(block, list, x, weights, sum);
+    else
+      for (int64_t k = 0; k < list.count; ++k)
+        addChannels<IS_DENSE, PANELS, POSITIONS>(block, list, x + list.taps[k].input, weights + list.taps[k].weight,
+                                                 sum);
+    x += list.channels * list.inputStride;
+    weights += list.channels * list.weightStride;
   }
   if (block.isLast && block.epilogue)
     finishSums<PANELS, POSITIONS>(block, sum);
@@ -159,7 +210,7 @@ template <int PANELS, int MOST> void addBlock(int64_t positions, const BlockStep
   if constexpr (MOST > 1)
     if (positions < MOST)
       return addBlock<PANELS, MOST - 1>(positions, block);
-  if (block.pitch == 1)
+  if (MOST > 1 && block.pitch == 1)
     addSteps<true, PANELS, MOST>(block);
   else
     addSteps<false, PANELS, MOST>(block);
@@ -182,11 +233,11 @@ template <int PANELS> void addRow(int64_t count, BlockSteps row) {
 /// The convolutions of one sample at a time.
 class PanelConvolution {
 public:
-  /// `steps` has room for problem.steps().
+  /// `steps` has room for problem.taps().
   PanelConvolution(const Convolution &problem, const WeightPanels &weights, Step *steps)
       : problem(problem), weights(weights), bandLines(linesOfBand(problem)),
         rows(problem, linesOfX(problem, bandLines)) {
-    list.steps = steps;
+    list.taps = steps;
     listBlock(steps);
     int64_t lines = problem.y.sizes[0] * problem.y.sizes[1], columns = problem.y.sizes[2];
     tileLines = smaller(columns >= kTilePositions ? 1 : kTilePositions / columns, bandLines);
@@ -274,22 +325,21 @@ private:
     runPanels(tile, first, endsOdd && block + 1 == blocks ? panels - first : smaller(width, panels - first));
   }
 
-  /// Lists the taps of a few channels, the channels of a tap one after the other: of channels-last x they share cache lines. Other x have
-  /// one channel's taps in the same lines; and where few positions reuse a weight, weights are read as they lie.
+  /// Lists the taps, and how many channels of each follow each other: of channels-last x they share cache lines. Other x have one channel's
+  /// taps in the same lines; and where few positions reuse a weight, weights are read as they lie.
   void listBlock(Step *steps) {
     int64_t taps = listTaps(problem, steps, [&](int64_t, int64_t d, int64_t h, int64_t w) {
       return d * rows.depthStride + h * rows.lineStride + w * rows.columnStride;
     });
-    bool sharesLines = rows.channelStride == 1 && problem.y.sizes[2] > kFewPositions;
-    channels = sharesLines || taps == 1 ? channelsOfBlock(taps) : 1;
-    for (int64_t tap = taps; tap-- > 0;) { // from the last one on, so that the first ones are there until they are read
-      Step first = steps[tap];
-      for (int64_t c = channels; c-- > 0;)
-        steps[tap * channels + c] = {first.input + c * rows.channelStride, first.weight + c * problem.taps()};
-    }
-    list.count = taps * channels;
-    list.inputStride = channels * rows.channelStride;
-    list.weightStride = channels * problem.taps() * kLanes;
+    for (int64_t tap = 0; tap < taps; ++tap)
+      steps[tap].weight *= kLanes;
+    bool reusesWeights =
+        problem.y.sizes[2] > kFewPositions && (isCached(problem) || problem.y.positions() >= kReusingPositions);
+    channels = taps == 1 || (rows.channelStride == 1 && reusesWeights) ? channelsOfBlock(taps) : 1;
+    list.count = taps;
+    list.channels = channels;
+    list.inputStride = rows.channelStride;
+    list.weightStride = problem.taps() * kLanes;
   }
   /// At most sixteen, of which the input channels are a multiple, and whose steps fit a slice.
   int64_t channelsOfBlock(int64_t taps) const {
@@ -331,15 +381,15 @@ private:
     row.bias = bias;
     row.residualPitch = residual.strides[2];
     int64_t repeats = problem.inputs / channels, most = kSliceSteps * kPairPanels / larger(PANELS, kPairPanels);
-    int64_t atOnce = larger(1, most / larger(list.count, 1));
+    int64_t atOnce = larger(1, most / larger(list.count * channels, 1));
     for (int64_t begin = 0; begin < repeats; begin += atOnce) {
       row.list.repeats = smaller(atOnce, repeats - begin);
-      row.weights = panelWeights + begin * list.weightStride;
+      row.weights = panelWeights + begin * channels * list.weightStride;
       row.isFirst = begin == 0;
       row.isLast = begin + atOnce >= repeats;
       for (int64_t i = 0; i < tile.lines; ++i) {
         int64_t line = tile.line + i, d = line / y.sizes[1], h = line % y.sizes[1];
-        row.x = channel + begin * list.inputStride + d * problem.strides[0] * rows.depthStride +
+        row.x = channel + begin * channels * list.inputStride + d * problem.strides[0] * rows.depthStride +
                 h * problem.strides[1] * rows.lineStride + tile.column * row.pitch;
         row.sums = isDirect ? y.at(tile.sample, first) + y.offsetOf(d, h, tile.column)
                             : sums.data() + i * tile.columns * PANELS * kLanes;

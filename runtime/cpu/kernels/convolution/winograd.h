@@ -36,14 +36,12 @@ public:
     return kWinogradPlaces * problem.panels() * problem.inputs * kLanes;
   }
 
-  /// `steps` has room for as many as there are input channels.
-  WinogradConvolution(const Convolution &problem, const WeightPanels &weights, Step *steps, float *transformed)
+  WinogradConvolution(const Convolution &problem, const WeightPanels &weights, float *transformed)
       : problem(problem), weights(transformed), panels(problem.panels()),
         pitch((problem.inputs + kLanes - 1) / kLanes * kLanes), across(tilesAlong(problem, 2)),
         tiles(tilesAlong(problem, 1) * across) {
-    for (int64_t c = 0; c < problem.inputs; ++c)
-      steps[c] = {c, c};
-    list = {steps, problem.inputs, 1, 0, 0};
+    static constexpr Step only = {0, 0};
+    list = {&only, 1, problem.inputs, 1, 1, kLanes};
     parallelFor(panels * problem.inputs, problem.pays(), [&](int64_t index) {
       int64_t panel = index / problem.inputs, channel = index % problem.inputs;
       transformWeight(weights.data + panel * weights.panelStride + channel * 9 * kLanes,
