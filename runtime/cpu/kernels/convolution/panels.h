@@ -110,8 +110,12 @@ template <int PANELS> [[gnu::noinline]] void activateSums(const BlockSteps &bloc
         [&](int64_t p, Vector values) { storePanel<PANELS>(block, block.sums + p * block.sumPitch, v, values); });
 }
 
+/// Pointers to elements of a step: one of each third window, as registers would not hold all distances, or of the first where those of all
+/// windows follow it.
+template <bool IS_DENSE, int POSITIONS> constexpr int kElementPointers = IS_DENSE ? 1 : (POSITIONS + 2) / 3;
+
 /// Adds the products of a step to the sums of POSITIONS neighbours. `weights` is a row of the first panel; elements[i] is of window 3 * i,
-/// as registers would not hold all distances. With IS_DENSE the elements of all windows follow elements[0].
+/// or with IS_DENSE elements[0][p] of window p.
 template <bool IS_DENSE, int PANELS, int POSITIONS>
 __attribute__((always_inline)) inline void addStep(const float *const *elements, int64_t pitch, const float *weights,
                                                    int64_t panelStride, Vector (&sum)[POSITIONS][PANELS]) {
@@ -133,7 +137,7 @@ __attribute__((always_inline)) inline void addStep(const float *const *elements,
 template <bool IS_DENSE, int PANELS, int POSITIONS>
 __attribute__((always_inline)) inline void addChannels(const BlockSteps &block, const StepList &list, const float *x,
                                                        const float *weights, Vector (&sum)[POSITIONS][PANELS]) {
-  constexpr int addresses = IS_DENSE ? 1 : (POSITIONS + 2) / 3;
+  constexpr int addresses = kElementPointers<IS_DENSE, POSITIONS>;
   const int64_t pitch = block.pitch, panelStride = block.panelStride;
   const float *elements[addresses];
   for (int i = 0; i < addresses; ++i) {
@@ -165,8 +169,8 @@ __attribute__((always_inline)) inline void addTaps(const BlockSteps &block, cons
 #pragma clang loop unroll_count(2)
   for (int64_t k = 0; k < list.count; ++k) {
     const Step tap = list.taps[k];
-    const float *elements[IS_DENSE ? 1 : (POSITIONS + 2) / 3] = {x + tap.input};
-    for (int i = 1; !IS_DENSE && i < (POSITIONS + 2) / 3; ++i)
+    const float *elements[kElementPointers<IS_DENSE, POSITIONS>] = {x + tap.input};
+    for (int i = 1; i < kElementPointers<IS_DENSE, POSITIONS>; ++i)
       elements[i] = elements[i - 1] + 3 * block.pitch;
     addStep<IS_DENSE, PANELS, POSITIONS>(elements, block.pitch, weights + tap.weight, block.panelStride, sum);
   }
@@ -335,9 +339,8 @@ private:
       steps[tap].weight *= kLanes;
     bool reusesWeights =
         problem.y.sizes[2] > kFewPositions && (isCached(problem) || problem.y.positions() >= kReusingPositions);
-    channels = taps == 1 || (rows.channelStride == 1 && reusesWeights) ? channelsOfBlock(taps) : 1;
     list.count = taps;
-    list.channels = channels;
+    list.channels = taps == 1 || (rows.channelStride == 1 && reusesWeights) ? channelsOfBlock(taps) : 1;
     list.inputStride = rows.channelStride;
     list.weightStride = problem.taps() * kLanes;
   }
@@ -380,7 +383,8 @@ private:
     row.epilogue = isDirect ? &problem.epilogue : nullptr;
     row.bias = bias;
     row.residualPitch = residual.strides[2];
-    int64_t repeats = problem.inputs / channels, most = kSliceSteps * kPairPanels / larger(PANELS, kPairPanels);
+    const int64_t channels = list.channels, repeats = problem.inputs / channels;
+    int64_t most = kSliceSteps * kPairPanels / larger(PANELS, kPairPanels);
     int64_t atOnce = larger(1, most / larger(list.count * channels, 1));
     for (int64_t begin = 0; begin < repeats; begin += atOnce) {
       row.list.repeats = smaller(atOnce, repeats - begin);
@@ -412,7 +416,6 @@ private:
   int64_t panels, width, blocks;                 // of a group; how many a block has, and how many blocks there are
   bool endsOdd;                                  // the last block has the panel that is left over
   StepList list = {};
-  int64_t channels = 1; // of the list
 };
 
 } // namespace

@@ -41,6 +41,8 @@ template <typename Format, int64_t PREFETCH_BYTES = 0> struct DenseBlock {
             o.accumulate ? loadColumns(o.y + r * o.yStride + p * o.panelColumns, o.columns - p * o.panelColumns) : 0;
     const uint8_t *weight = o.weight, *prefetched = o.prefetch.from;
     const float *x = o.x;
+    // Unrolled: threads of one core (SMT) share its decoder, and counters and addresses would take much of it.
+#pragma clang loop unroll_count(4)
     for (int64_t step = 0; step < o.steps; ++step) {
       typename Format::Weights weights[PANELS];
       for (int p = 0; p < PANELS; ++p) {
