@@ -28,7 +28,8 @@ def Differentiate : Pass<"hone-differentiate", "::mlir::ModuleOp"> {
     With `teacher`, the name of another function of the module, the loss is that of distillation (Hinton et al. 2015):
     (1 - w) · cross entropy + w T² · KL(teacher ‖ entry), where w is `distill-weight`, T the `temperature`, and KL the divergence of the
     probabilities softmax(logits / T). The teacher's body is copied into the entry, with an empty state; its parameters have no gradients.
-    The second result is then `cross_entropy`.
+    The second result is then `cross_entropy`. With `feature-weight` F the loss has F times the mean of ‖S - R‖² / ‖R‖² over hidden states S of the
+    entry and R of the teacher in addition (SquareHead of Kurtic et al. 2023). Hidden states are what norms read, of the shape that the last one reads.
 
     The entry begins with an empty state, and keeps none: positions count from 0, and attention sees the keys of the call.
   }];
@@ -41,6 +42,7 @@ def Differentiate : Pass<"hone-differentiate", "::mlir::ModuleOp"> {
            "with a loss, the function whose logits take part in it, or none">,
     Option<"distillWeight", "distill-weight", "double", /*default=*/"0.5", "with a teacher, the share of the divergence from it: 0 to 1">,
     Option<"temperature", "temperature", "double", /*default=*/"1", "with a teacher, what logits are divided by before">,
+    Option<"featureWeight", "feature-weight", "double", /*default=*/"0", "with a teacher, the weight of the error of hidden states; 0: none">,
     ListOption<"of", "of", "std::string",
                "parameters and inputs to give the gradients of; all parameters that the output depends on if none is given">
   ];

@@ -61,6 +61,7 @@ static void addGradients(const GradientOptions &options, OpPassManager &pm) {
     differentiate.teacher = options.distillation->teacher;
     differentiate.distillWeight = options.distillation->weight;
     differentiate.temperature = options.distillation->temperature;
+    differentiate.featureWeight = options.distillation->featureWeight;
   }
   if (options.of != "parameters")
     for (StringRef name : llvm::split(options.of, ','))

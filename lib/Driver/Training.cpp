@@ -67,8 +67,9 @@ void TrainingOptions::declareWindows(OptionSet &set) {
   set.add("batch", batch, "N", "Windows a step (default: 8)").upTo();
   set.add("accumulate", accumulate, "N", "Batches whose gradients a step takes the mean of (default: 1)").upTo();
   set.add("seed", seed, "N", "Number that the order of windows follows from (default: 0)").upTo();
-  set.add("precision", precision, "TYPE",
-          "What factors of products are rounded to: f32 (default), or bf16, where sums, parameters and moments stay f32")
+  set.add(
+         "precision", precision, "TYPE",
+         "What factors of products are rounded to: f32 (default), or bf16, where sums, parameters and moments stay f32")
       .oneOf({"f32", "bf16"});
   set.add("threads", threads, "N", "Threads (default: one for each processor)").upTo(cli::kMostThreads);
 }
@@ -80,7 +81,9 @@ void TrainingOptions::declareOptimizer(OptionSet &set) {
   set.add("warmup", warmup, "N", "Steps in which the learning rate grows (default: 0)").upTo();
   set.add("schedule", schedule, "KIND", "The learning rate after that: cosine, which falls to 0 (default), or constant")
       .oneOf({"cosine", "constant"});
-  set.add("optimizer", optimizer, "NAME", "How parameters are updated: sgd, momentum, adamw (default), or muon, which updates all but hidden matrices as adamw")
+  set.add("optimizer", optimizer, "NAME",
+          "How parameters are updated: sgd, momentum, adamw (default), or muon, which updates all but hidden matrices "
+          "as adamw")
       .oneOf({"sgd", "momentum", "adamw", "muon"});
   set.add("weight-decay", weightDecay, "X", "Weight decay of matrices (default: 0)")
       .check(notNegative(weightDecay, "weight-decay"));
@@ -118,6 +121,10 @@ void TrainingOptions::declareDistillation(OptionSet &set, StringRef values, Stri
           return "";
         return llvm::formatv("expected --temperature to be above 0, but got {0}", *temperature);
       });
+  set.add("feature-weight", featureWeight, "X",
+          "With --teacher, the weight in the loss of the error of hidden states (default: 0)")
+      .needs("--teacher", isDistilled)
+      .check(notNegative(featureWeight, "feature-weight"));
 }
 
 std::vector<std::string> TrainingOptions::listFiles() const {
@@ -188,6 +195,8 @@ static std::string describeMethods(const TrainingOptions &options, const cli::Tu
     text +=
         llvm::formatv(", distill weight {0}, temperature {1}", describe(options.distillWeight.value_or(kDistillWeight)),
                       describe(options.temperature.value_or(kTemperature)));
+  if (options.featureWeight.value_or(0) > 0)
+    text += ", feature weight " + describe(*options.featureWeight);
   return text;
 }
 
@@ -287,7 +296,7 @@ FailureOr<TrainingStep> compileTrainingStep(CompileOptions compile, const Traini
   compile.gradients.roundsProducts = options.precision == "bf16";
   if (!options.teacher.empty())
     compile.gradients.distillation = {kTeacher.str(), options.distillWeight.value_or(kDistillWeight),
-                                      options.temperature.value_or(kTemperature)};
+                                      options.temperature.value_or(kTemperature), options.featureWeight.value_or(0)};
   compile.rewrite = [&, more = std::move(compile.rewrite)](ModuleOp module) -> LogicalResult {
     FailureOr<std::string> fingerprint = keepDifferentiated(module);
     if (failed(fingerprint))

@@ -30,7 +30,7 @@ struct TrainingOptions {
   std::optional<double> maskDecay;
   std::optional<int64_t> maskDecayRamp;
   std::string teacher; // the file of a model to distill from, or empty
-  std::optional<double> distillWeight, temperature;
+  std::optional<double> distillWeight, temperature, featureWeight;
 
   void declareData(OptionSet &set, llvm::StringRef validHelp);
   void declareWindows(OptionSet &set);

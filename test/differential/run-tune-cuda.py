@@ -16,6 +16,7 @@ import numpy as np
 
 import gradient_models
 import suite
+import tuned_distillation
 import tuning
 
 CHIPS = ["sm_80", "sm_90"]
@@ -88,7 +89,8 @@ def all_cases():
         yield f"{name}/{chip}", functools.partial(tuning.check_optimizer, make, 2 * (number % 2), number % 3 != 0, number, device_of(chip))
     yield "checkpoints", functools.partial(tuning.check_checkpoints, MODEL, device_of("sm_90"))
     yield "accumulation", functools.partial(tuning.check_accumulation, device_of("sm_80"))
-    yield "distillation", functools.partial(tuning.check_distillation, device_of("sm_90"))
+    yield "distillation", functools.partial(tuned_distillation.check_distillation, device_of("sm_90"))
+    yield "distillation/features", functools.partial(tuned_distillation.check_features, device_of("sm_80"))
     yield "validation", functools.partial(tuning.check_validation, device_of("sm_80"))
     yield "model", functools.partial(tuning.check_language_model, MODEL, 1e-3, device_of("sm_90"))
     for chip in CHIPS:

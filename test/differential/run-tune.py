@@ -15,6 +15,7 @@ import tempfile
 import numpy as np
 
 import suite
+import tuned_distillation
 import tuned_experts
 import tuning
 
@@ -45,7 +46,8 @@ def all_cases():
     yield "checkpoints", functools.partial(tuning.check_checkpoints, example, tuning.CPU)
     yield "precision", functools.partial(check_precision, example)
     yield "accumulation", functools.partial(tuning.check_accumulation, tuning.CPU)
-    yield "distillation", functools.partial(tuning.check_distillation, tuning.CPU)
+    yield "distillation", functools.partial(tuned_distillation.check_distillation, tuning.CPU)
+    yield "distillation/features", functools.partial(tuned_distillation.check_features, tuning.CPU)
     yield "validation", functools.partial(tuning.check_validation, tuning.CPU)
     mixture = suite.ROOT / "test" / "models" / "qwen3_moe.optimum" / "model.onnx"
     yield "checkpoints/experts", functools.partial(tuning.check_checkpoints, mixture, tuning.CPU)

@@ -354,55 +354,6 @@ def check_accumulation(device, tools):
             check_weights(tuned, {tensor.name: numpy_helper.to_array(tensor) for tensor in whole.graph.initializer}, device)
 
 
-def logits_of(model, ids):
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    return session.run(["logits"], {"ids": ids})[0].astype(np.float64)
-
-
-def softmax(logits):
-    most = np.exp(logits - logits.max(-1, keepdims=True))
-    return most / most.sum(-1, keepdims=True)
-
-
-def check_distillation(device, tools):
-    """The loss has the divergence from the teacher, at its temperature; steps of sgd follow the gradient of that. A pruned model with the
-    dense one as its teacher has the loss of cross-entropy on validation data."""
-    weight, temperature = 0.4, 3.0
-    tokens = np.random.default_rng(7).integers(0, VOCABULARY, TOKENS).astype(np.int32)
-    student, teacher = pruned_weights(), {name: value + np.float32(0.1) for name, value in weights().items()}
-    ids, targets = (rows.astype(np.int64) for rows in next(batches(tokens, 0)))
-
-    def loss(values):
-        model = make_model(values, as_inputs=False)
-        p, q = (softmax(logits_of(each, ids) / temperature) for each in (make_model(teacher, as_inputs=False), model))
-        divergence = (p * (np.log(p) - np.log(q))).sum(-1).mean()
-        return (1 - weight) * loss_of(model, ids, targets) + weight * temperature ** 2 * divergence
-
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        onnx.save(make_model(student, as_inputs=False), folder / "model.onnx")
-        onnx.save(make_model(teacher, as_inputs=False), folder / "teacher.onnx")
-        np.save(folder / "valid.npy", tokens)
-        flags = ["--optimizer=sgd", "--clip-norm=0", "--schedule=constant", f"--distill-weight={weight}", f"--temperature={temperature}"]
-        tuned, log = tune(device, tools, folder, folder / "model.onnx", tokens, *flags, f"--learning-rate={RATE}", "--teacher",
-                          folder / "teacher.onnx", steps=1)
-        check_line(log[0], 0, {"loss": loss(student)}, device)
-        found = {tensor.name: numpy_helper.to_array(tensor) for tensor in tuned.graph.initializer}
-        moves = {name: (found[name] - value) / -RATE for name, value in student.items()}
-        # Along its own gradient the loss grows by the square of the norm, to second order in the step.
-        further, back = ({name: (value + sign * 1e-3 * moves[name]).astype(np.float32) for name, value in student.items()} for sign in (1, -1))
-        slope, square = (loss(further) - loss(back)) / 2e-3, sum((move.astype(np.float64) ** 2).sum() for move in moves.values())
-        if not abs(slope - square) <= 1e-3 * square:
-            raise suite.Failure(f"the loss grows by {slope} along the gradient, whose square is {square}")
-        command = tune_command(device, tools, folder, folder / "model.onnx", *flags, "--teacher=dense", "--prune=1:4", "--valid",
-                               folder / "valid.npy", steps=1, context=CONTEXT, batch=BATCH)
-        said = suite.run_tool(command)
-        rows = np.stack([tokens[CONTEXT * i:CONTEXT * i + CONTEXT + 1] for i in range(12)]).astype(np.int64)
-        expected = loss_of(onnx.load(folder / "tuned.onnx"), rows[:, :-1], rows[:, 1:])
-        if f", {expected:.4f} after" not in said:
-            raise suite.Failure(f"the command says {said.splitlines()}, not {expected}")
-
-
 def check_validation(device, tools):
     """The loss on other tokens, of whole batches, before, after some steps and after the last one."""
     random = np.random.default_rng(9)

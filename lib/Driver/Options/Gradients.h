@@ -21,7 +21,7 @@ struct GradientOptions {
   /// The function of the module that the loss is distilled from, if it is.
   struct Distillation {
     std::string teacher;
-    double weight, temperature;
+    double weight, temperature, featureWeight;
   };
   std::optional<Distillation> distillation;
 

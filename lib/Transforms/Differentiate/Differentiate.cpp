@@ -177,11 +177,14 @@ LogicalResult Gradients::addSeed() {
 }
 
 LogicalResult Gradients::addTeacher(LocBuilder &b, Value logits) {
-  FailureOr<Value> reference = buildTeacherLogits(b, function, options.teacher, logits);
+  DistilledValues values{logits, listFeatures(function)};
+  FailureOr<DistilledValues> reference =
+      buildTeacher(b, function, options.teacher, values, /*needsFeatures=*/options.featureWeight > 0);
   if (failed(reference))
     return failure();
   hardLoss = output;
-  output = buildDistillationLoss(b, hardLoss, logits, *reference, {options.distillWeight, options.temperature});
+  output = buildDistillationLoss(b, hardLoss, values, *reference,
+                                 {options.distillWeight, options.temperature, options.featureWeight});
   return success();
 }
 
@@ -280,6 +283,8 @@ LogicalResult Differentiate::checkDistillation(const DifferentiateOptions &optio
     return fail() << "expected distill-weight to be 0 to 1, but got " << options.distillWeight;
   if (!(options.temperature > 0 && std::isfinite(options.temperature)))
     return fail() << "expected temperature to be above 0, but got " << options.temperature;
+  if (!(options.featureWeight >= 0 && std::isfinite(options.featureWeight)))
+    return fail() << "expected feature-weight to be 0 or more, but got " << options.featureWeight;
   return success();
 }
 
@@ -293,8 +298,9 @@ LogicalResult Differentiate::addGradients() {
                               << (entry.empty() ? "main" : StringRef(entry)) << "'";
   if (module.lookupSymbol(kGradientsEntry))
     return module.emitError() << "cannot make an entry '" << kGradientsEntry << "': the model has one";
-  DifferentiateOptions options{forward.getSymName().str(), output, loss, teacher, distillWeight, temperature,
-                               llvm::to_vector(of)};
+  DifferentiateOptions options{
+      forward.getSymName().str(), output, loss, teacher, distillWeight, temperature, featureWeight,
+      llvm::to_vector(of)};
   if (failed(checkDistillation(options)))
     return failure();
   OpBuilder b(forward);

@@ -88,8 +88,8 @@ static LogicalResult addLimits(func::FuncOp student, func::FuncOp teacher) {
   return success();
 }
 
-/// Copies what `teacher` computes to the end of `student`; gives its first result. Its state is empty.
-static FailureOr<Value> inlineTeacher(LocBuilder &b, func::FuncOp student, func::FuncOp teacher) {
+/// Copies what `teacher` computes to the end of `student`. Its state is empty.
+static FailureOr<DistilledValues> inlineTeacher(LocBuilder &b, func::FuncOp student, func::FuncOp teacher) {
   IRMapping copies;
   for (BlockArgument argument : teacher.getArguments()) {
     Value input = findInput(student, teacher, argument.getArgNumber());
@@ -102,10 +102,43 @@ static FailureOr<Value> inlineTeacher(LocBuilder &b, func::FuncOp student, func:
   Block &body = teacher.getBody().front();
   for (Operation &op : body.without_terminator())
     b.clone(op, copies);
-  return copies.lookupOrDefault(body.getTerminator()->getOperand(0));
+  DistilledValues values{copies.lookupOrDefault(body.getTerminator()->getOperand(0)), {}};
+  for (Value feature : listFeatures(teacher))
+    values.features.push_back(copies.lookupOrDefault(feature));
+  return values;
 }
 
-FailureOr<Value> buildTeacherLogits(LocBuilder &b, func::FuncOp student, StringRef name, Value logits) {
+SmallVector<Value> listFeatures(func::FuncOp function) {
+  SmallVector<Value> read;
+  for (Operation &op : function.getBody().front())
+    if (auto norm = dyn_cast<NormOpInterface>(op))
+      read.push_back(norm.getNormParts().rows->get());
+  llvm::erase_if(read, [last = read.empty() ? Value() : read.back()](Value value) {
+    return failed(verifyCompatibleShape(value.getType(), last.getType()));
+  });
+  return read;
+}
+
+/// Those of the teacher in the types of the student's.
+static LogicalResult castFeatures(LocBuilder &b, func::FuncOp student, ArrayRef<Value> known,
+                                  SmallVectorImpl<Value> &features) {
+  if (known.empty())
+    return student.emitError() << kCannot << ": expected the model to have hidden states, which norms read";
+  if (features.size() != known.size())
+    return student.emitError() << kCannot << ": expected the teacher to have " << known.size()
+                               << " hidden states, but got " << features.size();
+  for (auto [value, feature] : llvm::zip_equal(known, features)) {
+    auto type = cast<RankedTensorType>(value.getType()), own = cast<RankedTensorType>(feature.getType());
+    if (failed(verifyCompatibleShape(type, own)))
+      return student.emitError() << kCannot << ": expected hidden states of the teacher to be of type " << type
+                                 << ", but got " << own;
+    feature = castTo(b, feature, type.clone(own.getElementType()));
+  }
+  return success();
+}
+
+FailureOr<DistilledValues> buildTeacher(LocBuilder &b, func::FuncOp student, StringRef name,
+                                        const DistilledValues &values, bool needsFeatures) {
   auto teacher = student->getParentOfType<ModuleOp>().lookupSymbol<func::FuncOp>(name);
   if (!teacher || teacher.isExternal() || !teacher.getBody().hasOneBlock() || teacher.getNumResults() == 0)
     return student.emitError() << kCannot << ": the module has no function @" << name << " with results";
@@ -113,27 +146,73 @@ FailureOr<Value> buildTeacherLogits(LocBuilder &b, func::FuncOp student, StringR
   llvm::scope_exit erase([&] { copy.erase(); });
   if (failed(emptyState(copy)))
     return failure();
-  FailureOr<Value> found = inlineTeacher(b, student, copy);
+  FailureOr<DistilledValues> found = inlineTeacher(b, student, copy);
   if (failed(found))
     return failure();
-  auto type = dyn_cast<RankedTensorType>((*found).getType());
-  if (!type || !type.getElementType().isF32() || failed(verifyCompatibleShape(type, logits.getType())))
-    return student.emitError() << kCannot << ": expected logits of the teacher to be of type " << logits.getType()
-                               << ", but got " << (*found).getType();
-  return castTo(b, *found, logits.getType());
+  Type expected = values.logits.getType();
+  auto type = dyn_cast<RankedTensorType>(found->logits.getType());
+  if (!type || !type.getElementType().isF32() || failed(verifyCompatibleShape(type, expected)))
+    return student.emitError() << kCannot << ": expected logits of the teacher to be of type " << expected
+                               << ", but got " << found->logits.getType();
+  found->logits = castTo(b, found->logits, expected);
+  if (needsFeatures && failed(castFeatures(b, student, values.features, found->features)))
+    return failure();
+  return found;
 }
 
-Value buildDistillationLoss(LocBuilder &b, Value crossEntropy, Value logits, Value reference,
-                            const DistillationLoss &loss) {
+/// The mean over features of ‖S - R‖² / ‖R‖².
+static Value buildFeatureError(LocBuilder &b, ArrayRef<Value> values, ArrayRef<Value> reference) {
+  SmallVector<Operand> sums; // of the errors, then of the squares
+  for (auto [value, known] : llvm::zip_equal(values, reference)) {
+    SmallVector<int64_t> all = loopRange(0, cast<RankedTensorType>(value.getType()).getRank());
+    Value error = buildReduce(b, Reduction::Sum, {}, {{value, all}, {known, all}},
+                              [](LocBuilder &inner, ValueRange args) -> Value {
+                                Value difference = arith::SubFOp::create(inner, args[0], args[1]);
+                                return arith::MulFOp::create(inner, difference, difference);
+                              });
+    sums.push_back({error, {}});
+  }
+  for (Value known : reference) {
+    SmallVector<int64_t> all = loopRange(0, cast<RankedTensorType>(known.getType()).getRank());
+    Value square = buildReduce(b, Reduction::Sum, {}, {{known, all}}, [](LocBuilder &inner, ValueRange args) -> Value {
+      return arith::MulFOp::create(inner, args[0], args[0]);
+    });
+    sums.push_back({square, {}});
+  }
+  const auto count = static_cast<int64_t>(values.size());
+  return buildMap(b, {}, b.getF32Type(), sums, [&](LocBuilder &inner, ValueRange args) -> Value {
+    Value sum;
+    for (int64_t i = 0; i < count; ++i) {
+      // Hidden states that are all 0 have no error where the student has them too.
+      Value square =
+          arith::MaximumFOp::create(inner, args[count + i], constantF32(inner, std::numeric_limits<float>::min()));
+      Value share = arith::DivFOp::create(inner, args[i], square);
+      sum = sum ? arith::AddFOp::create(inner, sum, share) : share;
+    }
+    return arith::MulFOp::create(inner, sum, constantF32(inner, 1.0f / static_cast<float>(count)));
+  });
+}
+
+Value buildDistillationLoss(LocBuilder &b, Value crossEntropy, const DistilledValues &values,
+                            const DistilledValues &reference, const DistillationLoss &loss) {
   auto scalar = cast<RankedTensorType>(crossEntropy.getType());
-  Value divergence = KlDivergenceOp::create(b, scalar, logits, reference, b.getF32FloatAttr(loss.temperature));
+  Value divergence =
+      KlDivergenceOp::create(b, scalar, values.logits, reference.logits, b.getF32FloatAttr(loss.temperature));
   double scale = loss.weight * loss.temperature * loss.temperature;
-  return buildMap(b, {}, b.getF32Type(), {{crossEntropy, {}}, {divergence, {}}},
-                  [&](LocBuilder &inner, ValueRange args) -> Value {
-                    Value hard = arith::MulFOp::create(inner, args[0], constantF32(inner, 1 - loss.weight));
-                    Value soft = arith::MulFOp::create(inner, args[1], constantF32(inner, scale));
-                    return arith::AddFOp::create(inner, hard, soft);
-                  });
+  SmallVector<Operand> parts = {{crossEntropy, {}}, {divergence, {}}};
+  SmallVector<double> factors = {1 - loss.weight, scale};
+  if (loss.featureWeight > 0) {
+    parts.push_back({buildFeatureError(b, values.features, reference.features), {}});
+    factors.push_back(loss.featureWeight);
+  }
+  return buildMap(b, {}, b.getF32Type(), parts, [&](LocBuilder &inner, ValueRange args) -> Value {
+    Value sum;
+    for (auto [part, factor] : llvm::zip_equal(args, factors)) {
+      Value scaled = arith::MulFOp::create(inner, part, constantF32(inner, static_cast<float>(factor)));
+      sum = sum ? arith::AddFOp::create(inner, sum, scaled) : scaled;
+    }
+    return sum;
+  });
 }
 
 //===- The adjoint ------------------------------------------------------------------------------------------------===//

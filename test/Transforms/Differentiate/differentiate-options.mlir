@@ -13,6 +13,8 @@
 // RUN: not hone-opt %s --hone-differentiate="loss=cross-entropy teacher=rows" 2>&1 | FileCheck %s --check-prefix=ROWS
 // RUN: not hone-opt %s --hone-differentiate="loss=cross-entropy distill-weight=1.5" 2>&1 | FileCheck %s --check-prefix=WEIGHT
 // RUN: not hone-opt %s --hone-differentiate="loss=cross-entropy temperature=0" 2>&1 | FileCheck %s --check-prefix=TEMPERATURE
+// RUN: not hone-opt %s --hone-differentiate="loss=cross-entropy feature-weight=-1" 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// RUN: not hone-opt %s --hone-differentiate="loss=cross-entropy teacher=same feature-weight=1" 2>&1 | FileCheck %s --check-prefix=NOSTATES
 
 // NAME: error: cannot differentiate @main: it has no parameter and no input of floats 'y'
 // UNREAD: error: cannot differentiate @main: 'logits' does not depend on 'unread'
@@ -29,6 +31,8 @@
 // ROWS: error: cannot distill: expected the teacher to have the vocabulary of the model
 // WEIGHT: error: expected distill-weight to be 0 to 1, but got 1.5
 // TEMPERATURE: error: expected temperature to be above 0, but got 0
+// NEGATIVE: error: expected feature-weight to be 0 or more, but got -1
+// NOSTATES: error: cannot distill: expected the model to have hidden states, which norms read
 
 hone.param @w : tensor<8x4xf32> = dense<1.0> : tensor<8x4xf32>
 func.func @main(%x: tensor<?x4xf32> {onnx.name = "x"}, %unread: tensor<4xf32> {onnx.name = "unread"}, %ids: tensor<?xi64> {onnx.name = "ids"},
@@ -49,4 +53,9 @@ func.func private @limited(%x: tensor<?x4xf32> {onnx.name = "x"}) -> tensor<?x4x
 }
 func.func private @rows(%x: tensor<?x4xf32> {onnx.name = "x"}, %ids: tensor<?xi64> {onnx.name = "ids", hone.rows = array<i64: 9, 0>}) -> tensor<?x4xf32> {
   return %x : tensor<?x4xf32>
+}
+func.func private @same(%x: tensor<?x4xf32> {onnx.name = "x"}) -> tensor<?x8xf32> {
+  %w = hone.get_param @w : tensor<8x4xf32>
+  %y = hone.linear %x, %w : (tensor<?x4xf32>, tensor<8x4xf32>) -> tensor<?x8xf32>
+  return %y : tensor<?x8xf32>
 }
