@@ -4,6 +4,7 @@
 #include "Training.h"
 
 #include "CompressionRecord.h"
+#include "ModelFolder.h"
 #include "ModelSymbols.h"
 #include "RewriteOnnx.h"
 #include "hone/Dialect/Hone/HoneParams.h"
@@ -43,6 +44,8 @@ static constexpr double kMaskDecayOfCast = 4e-7;
 static constexpr int64_t kRampParts = 4;
 /// What muon keeps of the velocity (Jordan et al. 2024).
 static constexpr double kMuonMomentum = 0.95;
+/// The teacher that the model itself is.
+static constexpr llvm::StringLiteral kDense = "dense";
 /// What a teacher is called in the module of its student.
 static constexpr llvm::StringLiteral kTeacher = "teacher";
 
@@ -103,9 +106,10 @@ void TrainingOptions::declareOptimizer(OptionSet &set) {
       .check(notNegative(epsilon, "epsilon"));
 }
 
-void TrainingOptions::declareDistillation(OptionSet &set, StringRef values, StringRef help) {
+void TrainingOptions::declareDistillation(OptionSet &set) {
   auto isDistilled = [this] { return !teacher.empty(); };
-  set.add("teacher", teacher, values, help);
+  set.add("teacher", teacher, "MODEL.onnx|FOLDER|dense",
+          "Distill from this model of the same tokens; dense: the model before --prune");
   set.add("distill-weight", distillWeight, "X",
           "With --teacher, the share of its part in the loss, from 0 to 1 (default: 0.67)")
       .needs("--teacher", isDistilled)
@@ -125,6 +129,12 @@ void TrainingOptions::declareDistillation(OptionSet &set, StringRef values, Stri
           "With --teacher, the weight in the loss of the error of hidden states (default: 0)")
       .needs("--teacher", isDistilled)
       .check(notNegative(featureWeight, "feature-weight"));
+}
+
+LogicalResult TrainingOptions::findTeacher(StringRef model) {
+  if (teacher == kDense)
+    teacher = model.str();
+  return teacher.empty() ? success() : findModel(teacher);
 }
 
 std::vector<std::string> TrainingOptions::listFiles() const {

@@ -35,7 +35,10 @@ struct TrainingOptions {
   void declareData(OptionSet &set, llvm::StringRef validHelp);
   void declareWindows(OptionSet &set);
   void declareOptimizer(OptionSet &set);
-  void declareDistillation(OptionSet &set, llvm::StringRef values, llvm::StringRef help);
+  void declareDistillation(OptionSet &set);
+
+  /// Finds the file of the teacher, which `dense` says is `model`. Fails after an error where there is none.
+  llvm::LogicalResult findTeacher(llvm::StringRef model);
 
   /// The files that are read.
   std::vector<std::string> listFiles() const;

@@ -109,7 +109,7 @@ def check_plan(folder, points):
 
 
 def check_pattern(tools):
-    """Of N:M the rate is the share of zeros, which stay; hone tune with the same pattern and statistics reaches the same loss."""
+    """Of N:M the rate is the share of zeros, which stay; hone tune with the same options reaches the same loss, with a teacher too."""
     with tempfile.TemporaryDirectory() as name:
         folder = Folder(tools, name)
         np.save(folder.path / "tokens.npy", np.random.default_rng(1).integers(2, 2048, 512).astype(np.int32))
@@ -124,6 +124,11 @@ def check_pattern(tools):
         size = sum(array.size for array in before.values())
         require(abs(points[0]["rate"] - zeros / size) < 1e-3 and zeros > 0, f"the rate is {points[0]['rate']}, and {zeros / size} are zeros")
         require(points[0]["kind"] == "2:4" and abs(points[0]["parameters"] / size - 1) < 0.01, f"the point is {points[0]} of {size}")
+        distilled = [*pruned, "--teacher=dense", "--feature-weight=1"]
+        _, points = folder.probe(*distilled, f"--budgets={BUDGETS[0]}")
+        found, loss = points[1]["loss"], losses(folder.tune(MODEL / "model.onnx", BUDGETS[0], *distilled))[1]
+        require(abs(found - loss) <= SAME_LOSS * loss, f"the loss of the distilled point is {found}, of hone tune {loss}")
+        require(abs(found - points[0]["loss"]) > SAME_LOSS * loss, "a teacher changes nothing")
 
 
 def expect_failure(action, message):

@@ -90,6 +90,7 @@ ProbeOptions::ProbeOptions(OptionSet &set) {
   set.add("budgets", budgets, "N,...", "Tokens to train each model on, from the pruned model on each time").required();
   training.declareWindows(set);
   training.declareOptimizer(set);
+  training.declareDistillation(set);
   compile.reading.declare(set);
   progress.declare(set, "No progress on standard error");
 }
@@ -243,7 +244,7 @@ static LogicalResult probe(ProbeOptions &options, MLIRContext *context) {
 }
 
 static int runProbe(ProbeOptions &options) {
-  if (failed(findModel(options.compile.input)))
+  if (failed(findModel(options.compile.input)) || failed(options.training.findTeacher(options.compile.input)))
     return 1;
   options.compile.reading.limitProcess();
   options.progress.apply();

@@ -30,9 +30,6 @@ using namespace mlir;
 
 namespace hone {
 
-/// The teacher that the model itself is.
-static constexpr llvm::StringLiteral kDense = "dense";
-
 namespace {
 struct TuneOptions {
   explicit TuneOptions(OptionSet &set);
@@ -71,13 +68,13 @@ TuneOptions::TuneOptions(OptionSet &set) {
           "Elements of matrices that are 0 stay 0: those that were pruned (default with --prune=N:M)");
   declarePruning(set);
   declareSparseMode(set);
-  training.declareDistillation(set, "MODEL.onnx|FOLDER|dense",
-                               "Distill from this model of the same tokens; dense: the model before --prune");
+  training.declareDistillation(set);
   compile.target.declareDevice(set);
   set.add("log", log, "FILE.jsonl", "Write a line of JSON for each step to FILE");
-  set.add("profile", profile, "FILE.json",
-          "Write what every call and kernel took, as a trace for Perfetto or chrome://tracing; '-' prints the sums as a "
-          "table on stderr instead; may be given several times");
+  set.add(
+      "profile", profile, "FILE.json",
+      "Write what every call and kernel took, as a trace for Perfetto or chrome://tracing; '-' prints the sums as a "
+      "table on stderr instead; may be given several times");
   set.add("checkpoint", checkpoint, "FILE.safetensors",
           "Write the state of the training to FILE now and then, and go on from there where it exists");
   set.add("checkpoint-every", checkpointEvery, "N", "Steps from one checkpoint to the next (default: 100)")
@@ -126,7 +123,8 @@ void TuneOptions::declareSparseMode(OptionSet &set) {
       .needs("--sparse-mode=sr-ste, ast, cast or s-ste",
              [this] { return !training.sparseMode.empty() && training.sparseMode != "fixed"; });
   set.add("mask-decay", training.maskDecay, "X",
-          "What sr-ste and ast add of an element that is not kept to its gradient (default: 6e-5), or what cast makes of its "
+          "What sr-ste and ast add of an element that is not kept to its gradient (default: 6e-5), or what cast makes "
+          "of its "
           "mean (default: 4e-7)")
       .needs("--sparse-mode=sr-ste, ast or cast", [this] { return training.decaysMasked(); })
       .check([this]() -> std::string {
@@ -163,8 +161,7 @@ static absl::StatusOr<ParamOp> findWeight(ModuleOp module, const std::string &na
 static absl::Status checkWeights(ModuleOp module, const TrainingStep &step) {
   for (const auto &[name, bytes] : step.trained) {
     auto found = step.joined.find(name);
-    std::vector<std::string> parts =
-        found == step.joined.end() ? std::vector<std::string>{name} : found->second.names;
+    std::vector<std::string> parts = found == step.joined.end() ? std::vector<std::string>{name} : found->second.names;
     for (const std::string &part : parts)
       HONE_RETURN_IF_ERROR(findWeight(module, part, bytes / parts.size()).status());
   }
@@ -293,8 +290,6 @@ static LogicalResult tune(TuneOptions &options, MLIRContext *context) {
   if (failed(report(loc, data.status())))
     return failure();
   OwningOpRef<ModuleOp> module = readModel(options.compile.input, context, options.compile.reading);
-  if (options.training.teacher == kDense)
-    options.training.teacher = options.compile.input;
   if (!module || failed(placeOutputs(options, *module)))
     return failure();
   FailureOr<io::TemporaryPath> folder = makeTemporaryFolder(options.compile.outputs.path, loc);
@@ -327,8 +322,7 @@ static LogicalResult tune(TuneOptions &options, MLIRContext *context) {
 }
 
 static int runTune(TuneOptions &options) {
-  std::string &teacher = options.training.teacher;
-  if (failed(findModel(options.compile.input)) || (!teacher.empty() && teacher != kDense && failed(findModel(teacher))))
+  if (failed(findModel(options.compile.input)) || failed(options.training.findTeacher(options.compile.input)))
     return 1;
   if (options.training.sparseMode == "fixed")
     options.training.sparseMode = ""; // the zeros that pruning makes
