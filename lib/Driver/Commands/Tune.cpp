@@ -124,8 +124,7 @@ void TuneOptions::declareSparseMode(OptionSet &set) {
              [this] { return !training.sparseMode.empty() && training.sparseMode != "fixed"; });
   set.add("mask-decay", training.maskDecay, "X",
           "What sr-ste and ast add of an element that is not kept to its gradient (default: 6e-5), or what cast makes "
-          "of its "
-          "mean (default: 4e-7)")
+          "of its mean (default: 4e-7)")
       .needs("--sparse-mode=sr-ste, ast or cast", [this] { return training.decaysMasked(); })
       .check([this]() -> std::string {
         if (!training.maskDecay || (*training.maskDecay >= 0 && std::isfinite(*training.maskDecay)))
