@@ -105,7 +105,7 @@ def check_plan(folder, points):
     for options, message in (
             (["--target-loss=0.5"], "no rate of the points reaches a loss of 0.5 after 1024 tokens; the least loss that the law gives"),
             ([], "expected --points, --target-loss and --valid with --prune=auto")):
-        expect_failure(lambda options=options: folder.tune(MODEL / "model.onnx", 16 * STEP, *planned, *options), message)
+        suite.expect_failure(lambda options=options: folder.tune(MODEL / "model.onnx", 16 * STEP, *planned, *options), message)
 
 
 def check_pattern(tools):
@@ -131,16 +131,6 @@ def check_pattern(tools):
         require(abs(found - points[0]["loss"]) > SAME_LOSS * loss, "a teacher changes nothing")
 
 
-def expect_failure(action, message):
-    try:
-        action()
-    except suite.Failure as failure:
-        if message not in str(failure):
-            raise
-    else:
-        raise suite.Failure(f"there is no error, but expected: {message}")
-
-
 BAD = {
     "rates": (structured(rates=[0]), "expected --rates to be shares of the parameters, such as 10%,25%, but got '0%'"),
     "budgets": (structured(budgets=[STEP - 1]), f"expected --budgets to be numbers of tokens, each at least a step of {STEP}, but got '63'"),
@@ -153,7 +143,7 @@ def check_bad(name, tools):
     options, message = BAD[name]
     with tempfile.TemporaryDirectory() as path:
         folder = Folder(tools, path)
-        expect_failure(lambda: folder.probe(*options), message)
+        suite.expect_failure(lambda: folder.probe(*options), message)
         require(not list(folder.path.iterdir()), "something is written")
 
 
@@ -162,7 +152,7 @@ def check_other_file(tools):
     with tempfile.TemporaryDirectory() as path:
         folder = Folder(tools, path)
         (folder.path / "points.jsonl").write_text("notes\n")
-        expect_failure(lambda: folder.probe(*structured()), "points.jsonl:1: ")
+        suite.expect_failure(lambda: folder.probe(*structured()), "points.jsonl:1: ")
         require((folder.path / "points.jsonl").read_text() == "notes\n", "another file is written over")
 
 

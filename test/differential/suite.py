@@ -73,6 +73,17 @@ def run_tool(command, threads=1, variables=None, stream="stdout"):
     return getattr(result, stream)
 
 
+def expect_failure(action, message):
+    """`action` ends with a Failure that says `message`."""
+    try:
+        action()
+    except Failure as failure:
+        if message not in str(failure):
+            raise
+    else:
+        raise Failure(f"there is no error, but expected: {message}")
+
+
 def use_emulated_driver(build):
     """Tools that are started from now on find the emulated driver of CUDA (test/emulation), whose folder is the result."""
     folder = (build / "test" / "emulation" / "lib").resolve()

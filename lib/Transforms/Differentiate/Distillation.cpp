@@ -160,36 +160,26 @@ FailureOr<DistilledValues> buildTeacher(LocBuilder &b, func::FuncOp student, Str
   return found;
 }
 
-/// The mean over features of ‖S - R‖² / ‖R‖².
-static Value buildFeatureError(LocBuilder &b, ArrayRef<Value> values, ArrayRef<Value> reference) {
-  SmallVector<Operand> sums; // of the errors, then of the squares
-  for (auto [value, known] : llvm::zip_equal(values, reference)) {
-    SmallVector<int64_t> all = loopRange(0, cast<RankedTensorType>(value.getType()).getRank());
-    Value error = buildReduce(b, Reduction::Sum, {}, {{value, all}, {known, all}},
-                              [](LocBuilder &inner, ValueRange args) -> Value {
-                                Value difference = arith::SubFOp::create(inner, args[0], args[1]);
-                                return arith::MulFOp::create(inner, difference, difference);
-                              });
-    sums.push_back({error, {}});
-  }
-  for (Value known : reference) {
-    SmallVector<int64_t> all = loopRange(0, cast<RankedTensorType>(known.getType()).getRank());
-    Value square = buildReduce(b, Reduction::Sum, {}, {{known, all}}, [](LocBuilder &inner, ValueRange args) -> Value {
-      return arith::MulFOp::create(inner, args[0], args[0]);
-    });
-    sums.push_back({square, {}});
-  }
-  const auto count = static_cast<int64_t>(values.size());
-  return buildMap(b, {}, b.getF32Type(), sums, [&](LocBuilder &inner, ValueRange args) -> Value {
-    Value sum;
-    for (int64_t i = 0; i < count; ++i) {
-      // Hidden states that are all 0 have no error where the student has them too.
-      Value square =
-          arith::MaximumFOp::create(inner, args[count + i], constantF32(inner, std::numeric_limits<float>::min()));
-      Value share = arith::DivFOp::create(inner, args[i], square);
-      sum = sum ? arith::AddFOp::create(inner, sum, share) : share;
-    }
-    return arith::MulFOp::create(inner, sum, constantF32(inner, 1.0f / static_cast<float>(count)));
+/// The sum over all elements of what `step` makes of those of tensors of one shape.
+static Value buildSum(LocBuilder &b, ArrayRef<Value> tensors, Step step) {
+  SmallVector<int64_t> all = loopRange(0, cast<RankedTensorType>(tensors.front().getType()).getRank());
+  return buildReduce(b, Reduction::Sum, {},
+                     llvm::map_to_vector(tensors, [&](Value tensor) { return Operand{tensor, all}; }), step);
+}
+
+/// ‖S - R‖² / ‖R‖², a tensor of one f32.
+static Value buildFeatureError(LocBuilder &b, Value feature, Value reference) {
+  Value error = buildSum(b, {feature, reference}, [](LocBuilder &inner, ValueRange args) -> Value {
+    Value difference = arith::SubFOp::create(inner, args[0], args[1]);
+    return arith::MulFOp::create(inner, difference, difference);
+  });
+  Value square = buildSum(b, {reference}, [](LocBuilder &inner, ValueRange args) -> Value {
+    return arith::MulFOp::create(inner, args[0], args[0]);
+  });
+  return buildMap(b, {}, b.getF32Type(), {{error, {}}, {square, {}}}, [](LocBuilder &inner, ValueRange args) -> Value {
+    // Hidden states that are all 0 have no error where the student has them too.
+    Value divisor = arith::MaximumFOp::create(inner, args[1], constantF32(inner, std::numeric_limits<float>::min()));
+    return arith::DivFOp::create(inner, args[0], divisor);
   });
 }
 
@@ -201,10 +191,11 @@ Value buildDistillationLoss(LocBuilder &b, Value crossEntropy, const DistilledVa
   double scale = loss.weight * loss.temperature * loss.temperature;
   SmallVector<Operand> parts = {{crossEntropy, {}}, {divergence, {}}};
   SmallVector<double> factors = {1 - loss.weight, scale};
-  if (loss.featureWeight > 0) {
-    parts.push_back({buildFeatureError(b, values.features, reference.features), {}});
-    factors.push_back(loss.featureWeight);
-  }
+  if (loss.featureWeight > 0)
+    for (auto [feature, known] : llvm::zip_equal(values.features, reference.features)) {
+      parts.push_back({buildFeatureError(b, feature, known), {}});
+      factors.push_back(loss.featureWeight / static_cast<double>(values.features.size()));
+    }
   return buildMap(b, {}, b.getF32Type(), parts, [&](LocBuilder &inner, ValueRange args) -> Value {
     Value sum;
     for (auto [part, factor] : llvm::zip_equal(args, factors)) {
