@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What each pattern of attention reads of a language model's keys, and what that costs: the table of docs/guide.md.
+"""What each pattern of attention reads of a language model's keys, and what that costs: the tables of docs/guide.md.
 
-Compiles the model with each of PATTERNS and measures its perplexity in windows, and how much of a needle it repeats by the depth at
-which it lies (test/differential/needles.py). How many keys a query reads and which share of its attention it drops follows from the
-queries and keys of the model in onnxruntime, by the definition of the pattern; a pattern that drops more than it promises ends the
-script with an error. The model is that of the shared folder.
+Compiles the model with each pattern and measures its perplexity in windows, how much of a needle it repeats by the depth at which it lies,
+and how much of chains of needles (test/differential/needles.py). How many keys a query reads and which share of its attention it drops follows
+from the queries and keys of the model in onnxruntime, by the definition of the pattern, for 512 queries of a window; a pattern that drops more
+than it promises ends the script with an error. The model is that of the shared folder, or one like it with --model (docs/training.md says
+how one for longer texts is made; --write-training writes what it is trained on).
 """
 
 import argparse
@@ -20,18 +21,31 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "test" / "differential"))
+import antidiagonals  # noqa: E402
 import needles  # noqa: E402
 import runtime  # noqa: E402
 
 BLOCK = 64
 DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
-# Sinks, window, blocks and how they are selected, or the factor of skip-softmax.
-PATTERNS = [("dense", None)]
-PATTERNS += [(f"sinks-window, {sinks} and {window} keys", (sinks, window, 0, "")) for sinks in (0, 64) for window in (64, 128, 192, 256)]
-PATTERNS += [(f"{name}, {blocks} beside {sinks} and 128 keys", (sinks, 128, blocks, name)) for name in ("top-blocks", "quest")
-             for sinks in (0, 64) for blocks in (1, 2, 3)]
+HOPS = 3  # pieces of a chain
+QUERIES = 512  # of a window, whose keys are counted
+FEW = 64  # tokens of a call for which xattention selects nothing
 
-PATTERNS += [(f"skip-softmax, {factor:g}", factor) for factor in (0.01, 0.1, 1.0, 4.0, 16.0, 64.0)]
+
+def patterns_of(window, blocks):
+    """By name: sinks, window, blocks or the share of the attention, and how they are selected; or the factor of skip-softmax; or None."""
+    yield "dense", None
+    for sinks in (0, 64):
+        for eighths in (1, 2, 3, 4):
+            yield f"sinks-window, {sinks} and {window * eighths // 8} keys", (sinks, window * eighths // 8, 0, "")
+    for name in ("top-blocks", "quest"):
+        for sinks in (0, 64):
+            for count in blocks:
+                yield f"{name}, {count} beside {sinks} and 128 keys", (sinks, 128, count, name)
+    for share in (0.5, 0.8, 0.9, 0.95):
+        yield f"xattention, {share:g} with 64 and 128 keys", (64, 128, share, "xattention")
+    for factor in (0.01, 0.1, 1.0, 4.0, 16.0, 64.0):
+        yield f"skip-softmax, {factor:g}", factor
 
 
 def flags_of(pattern):
@@ -41,7 +55,8 @@ def flags_of(pattern):
         return ["--attention=skip-softmax", f"--attention-skip={pattern}"]
     sinks, window, blocks, name = pattern
     flags = [f"--attention={name or 'sinks-window'}", f"--attention-sinks={sinks}", f"--attention-window={window}"]
-    return flags + ([f"--attention-blocks={blocks}"] if blocks else [])
+    option = "share" if name == "xattention" else "blocks"
+    return flags + ([f"--attention-{option}={blocks}"] if blocks else [])
 
 
 def run(*command):
@@ -51,9 +66,9 @@ def run(*command):
     return result.stdout
 
 
-def attention_inputs(model, windows):
-    """Queries, keys and logits of each attention of an ONNX model for each of some windows: `[heads, tokens, size]` twice, those of the query
-    heads, and `[heads, tokens, tokens]`. Logits are those of an Add of the mask to a product, before a Softmax."""
+def open_model(model):
+    """A session of onnxruntime on an ONNX model with the queries, keys and logits of each attention as outputs, and their names by attention.
+    Logits are those of an Add of the mask to a product, before a Softmax."""
     import onnx
     import onnxruntime
     graph = onnx.load(model)
@@ -63,14 +78,25 @@ def attention_inputs(model, windows):
         if node.op_type == "Softmax" and (masked := by_output.get(node.input[0])) is not None and masked.op_type == "Add":
             product = next(by_output[name] for name in masked.input if by_output[name].op_type == "MatMul")
             wanted.append((product.input[0], product.input[1], node.input[0]))
-    names = [name for names in wanted for name in names]
-    graph.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
-    session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+    graph.graph.output.extend(onnx.ValueInfoProto(name=name) for names in wanted for name in names)
+    return onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"]), wanted
+
+
+def group_of(session, wanted):
+    """How many query heads share a KV head, by the shapes of keys of the past and of queries."""
+    past = next(value for value in session.get_inputs() if value.name not in ("input_ids", "attention_mask", "position_ids"))
+    query = session.run([wanted[0][0]], feeds_of(session, np.zeros(1, np.int64)))[0]
+    return query.shape[1] // past.shape[1]
+
+
+def attention_inputs(session, wanted, windows):
+    """Queries, keys and logits of each attention for each of some windows: `[heads, tokens, size]` twice, those of the query heads, and
+    `[heads, tokens, tokens]`. One attention at a time: logits of long windows are gigabytes."""
     for window in windows:
         feeds = feeds_of(session, window)
-        found = dict(zip(names, session.run(names, feeds)))
-        for query, key, logits in wanted:
-            yield found[query][0], found[key][0].swapaxes(-1, -2), found[logits][0]
+        for names in wanted:
+            query, key, logits = session.run(list(names), feeds)
+            yield query[0], key[0].swapaxes(-1, -2), logits[0]
 
 
 def feeds_of(session, window):
@@ -88,12 +114,11 @@ def feeds_of(session, window):
     return feeds
 
 
-def skip(logits, factor):
-    """The keys that skip-softmax keeps in steps of 64: `[heads, tokens, tokens]` of causal logits."""
-    heads, count, _ = logits.shape
-    kept, largest = np.zeros(logits.shape, bool), np.full((heads, count), -np.inf)
-    margin = np.log(np.maximum(np.arange(1, count + 1) / factor, 8))
-    for first in range(0, count, BLOCK):
+def skip(logits, rows, factor):
+    """The keys that skip-softmax keeps in steps of 64: `[heads, rows, tokens]` of causal logits."""
+    kept, largest = np.zeros(logits.shape, bool), np.full(logits.shape[:2], -np.inf)
+    margin = np.log(np.maximum((rows + 1) / factor, 8))
+    for first in range(0, logits.shape[2], BLOCK):
         most = logits[:, :, first:first + BLOCK].max(axis=-1)
         is_kept = most > largest - margin
         largest = np.where(is_kept, np.maximum(most, largest), largest)
@@ -101,101 +126,144 @@ def skip(logits, factor):
     return kept
 
 
-def choose(query, key, pattern, group):
-    """The keys of sinks, window and selected blocks: `[heads, tokens, tokens]`. `group` query heads select together."""
+def scores_of(query, of_blocks, name):
+    """Logits of the mean key of each block, or with `quest` the largest that a key within the bounds of the block's can have."""
+    if name == "top-blocks":
+        return query @ of_blocks.mean(axis=2).swapaxes(-1, -2)
+    bounds = of_blocks.max(axis=2), of_blocks.min(axis=2)
+    return np.maximum(query, 0) @ bounds[0].swapaxes(-1, -2) + np.minimum(query, 0) @ bounds[1].swapaxes(-1, -2)
+
+
+def top(weights, may, blocks):
+    """The `blocks` largest of the weights of each row that may be selected."""
+    order = np.argsort(-np.where(may, weights, -1), axis=-1, kind="stable")[..., :blocks]
+    selected = np.zeros(weights.shape, bool)
+    np.put_along_axis(selected, order, True, axis=-1)
+    return selected & may
+
+
+def share_of(weights, forced, may, share):
+    """The fewest of the largest weights of each row that together with the forced ones make the share of all of them."""
+    missing = share * weights.sum(axis=-1, keepdims=True) - np.where(forced, weights, 0).sum(axis=-1, keepdims=True)
+    order = np.argsort(-np.where(may, weights, -1), axis=-1, kind="stable")
+    ordered = np.take_along_axis(np.where(may, weights, 0), order, axis=-1)
+    selected = np.zeros(weights.shape, bool)
+    np.put_along_axis(selected, order, ordered.cumsum(axis=-1) - ordered < missing, axis=-1)
+    return selected & may
+
+
+def choose(query, key, rows, pattern, group):
+    """The keys of sinks, window and selected blocks: `[heads, rows, tokens]`. `group` query heads select together."""
     sinks, window, blocks, name = pattern
     heads, count, size = query.shape
-    own, numbers = np.arange(count), np.arange(count) // BLOCK
-    sink_end, window_begin = -(-sinks // BLOCK), np.maximum(own - window + 1, 0) // BLOCK
-    forced = (numbers < sink_end) | (numbers >= window_begin[:, None])
-    kept = np.broadcast_to(forced, (heads, count, count)).copy()
+    places, sink_end = np.arange(-(-count // BLOCK)), -(-sinks // BLOCK)
+    first = rows // BLOCK * BLOCK if name == "xattention" else rows  # 64 tokens of a prompt select together
+    window_begin = (np.maximum(first - window + 1, 0) // BLOCK)[:, None]
+    forced = (places < sink_end) | (places >= window_begin)
     if not blocks:
-        return kept
-    of_blocks = key[:, :count // BLOCK * BLOCK].reshape(heads, -1, BLOCK, size)
-    if name == "quest":
-        scores = sum(np.maximum(query[:, :, None, d] * of_blocks.max(axis=2)[:, None, :, d], query[:, :, None, d] * of_blocks.min(axis=2)[:, None, :, d])
-                     for d in range(size))
+        selected = np.broadcast_to(forced, (heads, *forced.shape))
+    elif name == "xattention":
+        weights = antidiagonals.importance(query, key[::group], 0)[:, rows // BLOCK]
+        selected = np.repeat(forced | share_of(weights, forced, ~forced, blocks), group, axis=0)
     else:
-        scores = query @ of_blocks.mean(axis=2).swapaxes(-1, -2)
-    places = np.arange(scores.shape[-1])
-    may = (places >= sink_end) & (places < window_begin[:, None])
-    scores = np.where(may, scores, -np.inf)
-    with np.errstate(invalid="ignore"):
-        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        weights = np.where(may, weights / weights.sum(axis=-1, keepdims=True), 0)
-    weights = np.repeat(weights.reshape(heads // group, group, count, -1).sum(axis=1), group, axis=0)
-    order = np.argsort(-np.where(may, weights, -1), axis=-1, kind="stable")[:, :, :blocks]
-    is_selected = np.zeros(weights.shape, bool)
-    np.put_along_axis(is_selected, order, True, axis=-1)
-    is_selected &= may
-    kept[:, :, :of_blocks.shape[1] * BLOCK] |= np.repeat(is_selected, BLOCK, axis=-1)
-    return kept
+        whole = count // BLOCK
+        scores = scores_of(query[:, rows], key[:, :whole * BLOCK].reshape(heads, whole, BLOCK, size), name)
+        may = (places[:whole] >= sink_end) & (places[:whole] < window_begin)
+        scores = np.where(may, scores, -np.inf)
+        weights = np.exp(scores - np.maximum(scores.max(axis=-1, keepdims=True), -1e30))
+        weights /= np.maximum(weights.sum(axis=-1, keepdims=True), 1e-30)
+        chosen = top(weights.reshape(heads // group, group, len(rows), whole).sum(axis=1), may, blocks)
+        selected = np.broadcast_to(forced, (heads, *forced.shape)).copy()
+        selected[:, :, :whole] |= np.repeat(chosen, group, axis=0)
+    return np.repeat(selected, BLOCK, axis=-1)[:, :, :count]
 
 
-def reading(model, windows, group):
-    """By pattern: the mean share of keys that queries read, and the mean and the largest share of attention that they drop."""
-    sums = {name: [0.0, 0.0, 0.0, 0] for name, _ in PATTERNS}
-    for query, key, logits in attention_inputs(model, windows):
+def reading(session, wanted, windows, patterns):
+    """By pattern: the mean share of keys that queries read, that of the last queries, and the mean and the largest share of attention that
+    queries drop."""
+    group, sums = group_of(session, wanted), {name: [] for name, _ in patterns}
+    for query, key, logits in attention_inputs(session, wanted, windows):
         count = logits.shape[1]
-        causal = np.tril(np.ones((count, count), bool))
-        logits = np.where(causal, logits, -np.inf)
+        rows = np.unique(np.linspace(0, count - 1, QUERIES).astype(int))
+        causal = np.arange(count) <= rows[:, None]
+        logits = np.where(causal, logits[:, rows], -np.inf)
         probabilities = np.exp(logits - logits.max(axis=-1, keepdims=True))
         probabilities /= probabilities.sum(axis=-1, keepdims=True)
-        for name, pattern in PATTERNS:
-            kept = causal if pattern is None else skip(logits, pattern) if isinstance(pattern, float) else choose(query, key, pattern, group)
-            kept = np.broadcast_to(kept & causal, logits.shape)
+        for name, pattern in patterns:
+            if pattern is None:
+                kept = np.broadcast_to(causal, logits.shape)
+            else:
+                kept = causal & (skip(logits, rows, pattern) if isinstance(pattern, float) else choose(query, key, rows, pattern, group))
             dropped = np.where(kept, 0, probabilities).sum(axis=-1)
-            total = sums[name]
-            total[0] += (kept.sum(axis=-1) / np.arange(1, count + 1)).mean()
-            total[1] += dropped.mean()
-            total[2] = max(total[2], float(dropped.max()))
-            total[3] += 1
-    return {name: (density / count, dropped / count, most) for name, (density, dropped, most, count) in sums.items()}
+            shares = (kept.sum(axis=-1) / (rows + 1)).mean(axis=0)
+            sums[name].append((shares.mean(), shares[rows >= count - BLOCK].mean(), dropped.mean(), float(dropped.max())))
+    return {name: (*np.mean(found, axis=0)[:3], max(most for *_, most in found)) for name, found in sums.items()}
+
+
+def recalls(module, tasks):
+    """How much of each task's answer a model gives, the tokens before it given as a prompt."""
+    names = module.names("forward", runtime.INPUT)
+    for task in tasks:
+        ids = task.tokens[None].astype(np.int64)
+        arrays = {"input_ids": ids, "attention_mask": np.ones_like(ids), "position_ids": np.arange(ids.shape[1], dtype=np.int64)[None]}
+        logits = runtime.Session(module).forward({name: arrays[name] for name in names}, "logits")
+        yield needles.recall(task, logits[0])
 
 
 def measure(build, model, pattern, tokens, tasks, window, artefact):
-    """Perplexity, and recall by depth. `artefact` is no path of one before: one path is one program, while that is loaded."""
+    """Perplexity, and the mean recall of each list of tasks. `artefact` is no path of one before: one path is one program, while that is loaded."""
     run(build / "bin" / "hone", "compile", model, *flags_of(pattern), "-o", artefact, "--quiet")
     perplexity = json.loads(run(build / "bin" / "hone", "eval", artefact, "--tokens", tokens, "--window", window, "--json"))["perplexity"]
-    module, by_depth = runtime.Module(build / "lib" / "libhone_rt.so", artefact), {}
-    names = module.names("forward", runtime.INPUT)
-    for task in tasks:
-        session = runtime.Session(module)
-        ids = task.tokens[None].astype(np.int64)
-        arrays = {"input_ids": ids, "attention_mask": np.ones_like(ids), "position_ids": np.arange(ids.shape[1], dtype=np.int64)[None]}
-        logits = session.forward({name: arrays[name] for name in names}, "logits")
-        by_depth.setdefault(task.depth, []).append(needles.recall(task, logits[0]))
-    return perplexity, [float(np.mean(by_depth[depth])) for depth in DEPTHS]
+    module = runtime.Module(build / "lib" / "libhone_rt.so", artefact)
+    return perplexity, [float(np.mean(list(recalls(module, some)))) for some in tasks]
 
 
-def main():
+def parse():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--build", type=pathlib.Path, required=True, help="the build folder")
     options.add_argument("--output", type=pathlib.Path, default=pathlib.Path("sparse-attention"), help="where files go")
+    options.add_argument("--model", type=pathlib.Path, help="an ONNX model of the same vocabulary")
     options.add_argument("--window", type=int, default=512, help="tokens of a window, no more than the model was trained on")
+    options.add_argument("--blocks", type=lambda text: [int(word) for word in text.split(",")], default=[1, 2, 3], help="how many blocks are selected")
+    options.add_argument("--only", default="", help="patterns whose names contain this, beside dense")
     options.add_argument("--tokens", type=int, default=16384, help="how many tokens to measure perplexity on")
-    options.add_argument("--needles", type=int, default=40, help="needles for each depth")
+    options.add_argument("--needles", type=int, default=40, help="needles for each depth, and chains")
     options.add_argument("--windows", type=int, default=4, help="windows whose attention is looked at")
-    options = options.parse_args()
+    options.add_argument("--write-training", metavar="NEEDLES:WINDOWS:SKIP",
+                         help="only write OUTPUT/training.npy: windows of the training text from token SKIP on, a quarter of them as they are, "
+                              "with 1 to NEEDLES needles in each of the others")
+    return options.parse_args()
+
+
+def main():
+    options = parse()
     folder = pathlib.Path(os.environ.get("HONE_SHARED") or ROOT.parent / "shared") / "models" / "lm"
     if not folder.is_dir():
         sys.exit(f"expected a language model in {folder}, but there is none")
     options.output.mkdir(parents=True, exist_ok=True)
-    model, text = folder / "target" / "optimum" / "model.onnx", np.load(folder / "eval_tokens.npy")
-    configuration = json.loads((folder / "target" / "hf" / "config.json").read_text())
-    group = configuration["num_attention_heads"] // configuration["num_key_value_heads"]
+    vocabulary = json.loads((folder / "target" / "hf" / "config.json").read_text())["vocab_size"]
+    if options.write_training:
+        most, count, begin = map(int, options.write_training.split(":"))
+        text = np.load(folder / "train.tokens.npy")[begin:]
+        np.save(options.output / "training.npy", needles.training_text(text, options.window, count, most, vocabulary).astype(np.int32))
+        return
+    model, text = options.model or folder / "target" / "optimum" / "model.onnx", np.load(folder / "eval_tokens.npy")
     tokens = options.output / "tokens.npy"
     np.save(tokens, text[:options.tokens + 1])
-    tasks = needles.make(text[options.tokens + 1:], options.window, DEPTHS, options.needles, configuration["vocab_size"])
+    tasks = needles.make(text[options.tokens + 1:], options.window, DEPTHS, options.needles, vocabulary)
+    tasks = [[task for task in tasks if task.depth == depth] for depth in DEPTHS]
+    tasks.append(needles.make_chains(text[options.tokens + 1:], options.window, HOPS, options.needles, vocabulary))
+    patterns = [(name, pattern) for name, pattern in patterns_of(options.window, options.blocks) if pattern is None or options.only in name]
     windows = text[:options.windows * options.window].astype(np.int64).reshape(options.windows, options.window)
-    shares = reading(model, windows, group)
-    print("| pattern | keys read | attention dropped: mean, most | perplexity | recall at depth " + ", ".join(f"{depth:g}" for depth in DEPTHS) + " |")
+    shares = reading(*open_model(model), windows, patterns)
+    print("| pattern | keys read: mean, by the last queries | attention dropped: mean, most | perplexity | recall at depth "
+          + ", ".join(f"{depth:g}" for depth in DEPTHS) + "; of chains |")
     print("| --- | --- | --- | --- | --- |")
-    for number, (name, pattern) in enumerate(PATTERNS):
-        density, dropped, most = shares[name]
-        perplexity, recalls = measure(options.build.resolve(), model, pattern, tokens, tasks, options.window, options.output / f"{number}.hone")
-        print(f"| {name} | {100 * density:.1f} % | {100 * dropped:.2f} %, {100 * most:.1f} % | {perplexity:.3f} | "
-              + ", ".join(f"{100 * recall:.0f} %" for recall in recalls) + " |", flush=True)
+    for number, (name, pattern) in enumerate(patterns):
+        density, last, dropped, most = shares[name]
+        perplexity, found = measure(options.build.resolve(), model, pattern, tokens, tasks, options.window, options.output / f"{number}.hone")
+        print(f"| {name} | {100 * density:.1f} %, {100 * last:.1f} % | {100 * dropped:.2f} %, {100 * most:.1f} % | {perplexity:.3f} | "
+              + ", ".join(f"{100 * recall:.0f} %" for recall in found[:-1]) + f"; {100 * found[-1]:.0f} % |", flush=True)
         if isinstance(pattern, float) and most > pattern / (1 + pattern):
             sys.exit(f"{name} drops {most} of the attention of a query, more than {pattern / (1 + pattern)}")
 

@@ -100,7 +100,23 @@ def pair_neighbours(weight, heads):
     return weight.reshape(heads, 2, outputs // heads // 2, inputs).swapaxes(1, 2).reshape(outputs, inputs)
 
 
-def make_gguf(folder, out):
+def add_tokenizer(writer, path):
+    """The vocabulary and merges of a byte-level BPE, split as GPT-2 does."""
+    import gguf
+
+    with open(path, encoding="utf-8") as file:
+        tokenizer = json.load(file)
+    special = {token["id"] for token in tokenizer["added_tokens"]}
+    ids = tokenizer["model"]["vocab"] | {token["content"]: token["id"] for token in tokenizer["added_tokens"]}
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list(sorted(ids, key=ids.get))
+    writer.add_token_types([gguf.TokenType.CONTROL if id in special else gguf.TokenType.NORMAL for id in sorted(ids.values())])
+    writer.add_token_merges([pair if isinstance(pair, str) else " ".join(pair) for pair in tokenizer["model"]["merges"]])
+
+
+def make_gguf(folder, out, tokenizer=None, context=None):
+    """Of the weights of `folder`; without a tokenizer it has none, and `context` replaces the tokens that it was trained on."""
     import gguf
     import numpy as np
     from safetensors.numpy import load_file
@@ -110,7 +126,7 @@ def make_gguf(folder, out):
     writer = gguf.GGUFWriter(out, config["model_type"])
     if config["model_type"] in ("qwen2", "llama"):
         width, feed, layers = config["hidden_size"], config["intermediate_size"], config["num_hidden_layers"]
-        heads, kv_heads, context = (config[key] for key in (
+        heads, kv_heads, most = (config[key] for key in (
             "num_attention_heads", "num_key_value_heads", "max_position_embeddings"))
         writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
         writer.add_rope_freq_base(config["rope_parameters"]["rope_theta"])
@@ -119,18 +135,21 @@ def make_gguf(folder, out):
         writer.add_key_length(size)
         writer.add_value_length(size)
     else:
-        width, layers, context = config["n_embd"], config["n_layer"], config["n_positions"]
+        width, layers, most = config["n_embd"], config["n_layer"], config["n_positions"]
         feed, heads, kv_heads = 4 * width, config["n_head"], config["n_head"]
         writer.add_layer_norm_eps(config["layer_norm_epsilon"])
     writer.add_block_count(layers)
-    writer.add_context_length(context)
+    writer.add_context_length(context or most)
     writer.add_embedding_length(width)
     writer.add_feed_forward_length(feed)
     writer.add_head_count(heads)
     writer.add_head_count_kv(kv_heads)
     writer.add_vocab_size(config["vocab_size"])
     writer.add_file_type(gguf.LlamaFileType.ALL_F32)
-    writer.add_tokenizer_model("none")
+    if tokenizer:
+        add_tokenizer(writer, tokenizer)
+    else:
+        writer.add_tokenizer_model("none")
     for name, array in load_file(os.path.join(folder, "model.safetensors")).items():
         if config["model_type"] == "gpt2" and array.ndim == 2 and ".h." in name:
             array = np.ascontiguousarray(array.T)  # GPT-2 stores them input-major
@@ -148,8 +167,13 @@ def main():
     parser.add_argument("what", choices=["folder", "gguf"])
     parser.add_argument("source", help="a model's name, or the folder to read")
     parser.add_argument("out")
+    parser.add_argument("--tokenizer", help="for gguf: tokenizer.json of a byte-level BPE")
+    parser.add_argument("--context", type=int, help="for gguf: tokens that the model is said to be trained on")
     args = parser.parse_args()
-    {"folder": make_folder, "gguf": make_gguf}[args.what](args.source, args.out)
+    if args.what == "folder":
+        make_folder(args.source, args.out)
+    else:
+        make_gguf(args.source, args.out, args.tokenizer, args.context)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A step of `hone tune` beside one of PyTorch, eager and compiled: seconds and peak memory.
+"""A step of `hone tune` beside one of PyTorch, eager and compiled, and of llama.cpp's finetune: seconds and peak memory.
 
 All take turns. The steps are alike: f32, or with --precision bf16 products of bf16 (PyTorch's autocast), AdamW, gradients clipped to a norm of 1, the same windows of tokens. The first two steps of a
-run, in which PyTorch compiles, do not count; peak memory is of the whole process, with its compiler.
+run, in which PyTorch compiles, do not count; peak memory is of the whole process, with its compiler. llama.cpp needs --llama-finetune: the program llama-finetune of a
+build of llama.cpp. Its steps have one window of a text of its own, and no clipping.
 """
 
 import argparse
@@ -14,11 +15,14 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import sysconfig
 import tempfile
+import time
 
 from environments import HERE, WORK, environment
 
-ENGINES = {"hone": [], "eager": [], "compiled": ["--compile"]}
+PYTORCH = {"eager": [], "compiled": ["--compile"]}
+ENGINES = ("hone", *PYTORCH)
 WARMUP = 2
 
 
@@ -51,6 +55,43 @@ def run_pytorch(options, threads, more):
     return json.loads(text.splitlines()[-1]), peak
 
 
+def make_llama(options, folder):
+    """The model with its tokenizer, and a text for all steps of its windows: sources of Python's own library."""
+    python = environment(options.work, "llama") / "python"
+    subprocess.run([python, HERE / "models.py", "gguf", options.folder, folder / "model.gguf", "--tokenizer", options.tokenizer,
+                    "--context", str(options.context)], check=True)
+    library = sorted(pathlib.Path(sysconfig.get_paths()["stdlib"]).glob("*.py"))
+    text = "".join(path.read_text(encoding="utf-8") for path in library)
+    (folder / "text").write_text(text[:8 * options.steps * options.context], encoding="utf-8")  # a token has at most 8 characters on average
+
+
+def run_llama(options, threads, folder):
+    """A window is a step, and the next begins in its middle. Seconds are those between the lines of its progress."""
+    command = [options.llama_finetune, "-m", folder / "model.gguf", "-f", folder / "text", "-o", folder / "tuned.gguf", "-t", threads, "-tb", threads, "-c", options.context,
+               "-b", options.context, "-ub", options.context, "-fa", "off", "-opt", "adamw", "-epochs", 1, "-val", 0, "--no-warmup"]
+    ends, rest = [time.perf_counter()], b""
+    with subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        while chunk := process.stderr.read1():
+            rest = (rest + chunk)[-1 << 16:]
+            ends += [time.perf_counter()] * chunk.count(b"train:")
+            if len(ends) > options.steps:
+                process.terminate()
+                break
+        _, _, usage = os.wait4(process.pid, 0)
+        process.returncode = 0
+    if len(ends) <= options.steps:
+        sys.exit(f"{options.llama_finetune} took {len(ends) - 1} steps: {rest.decode(errors='replace').splitlines()[-1]}")
+    return [end - begin for begin, end in zip(ends, ends[1:])], usage.ru_maxrss / 1024
+
+
+def run_engine(name, options, threads, folder):
+    if name == "hone":
+        return run_hone(options, threads)
+    if name in PYTORCH:
+        return run_pytorch(options, threads, PYTORCH[name])
+    return run_llama(options, threads, folder)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=pathlib.Path, help="the ONNX model")
@@ -65,11 +106,24 @@ def main():
     parser.add_argument("--precision", choices=("f32", "bf16"), default="f32", help="of products")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
+    parser.add_argument("--llama-finetune", type=pathlib.Path, help="a program of llama.cpp; FOLDER then has weights, and --tokenizer is needed")
+    parser.add_argument("--tokenizer", type=pathlib.Path, help="tokenizer.json of the model")
     options = parser.parse_args()
+    if options.llama_finetune and (options.batch != 1 or options.precision != "f32"):
+        parser.error("llama.cpp takes one window a step in f32: expected --batch 1 --precision f32 with --llama-finetune")
+    if options.llama_finetune and not options.tokenizer:
+        parser.error("expected --tokenizer with --llama-finetune")
+    with tempfile.TemporaryDirectory() as folder:
+        if options.llama_finetune:
+            options.engines.append("llama.cpp")
+            make_llama(options, pathlib.Path(folder))
+        compare(options, pathlib.Path(folder))
+
+
+def compare(options, folder):
     print(f"{'threads':>7} {'engine':9} {'s/step':>8} {'tokens/s':>9} {'hone is':>8} {'peak, MiB':>10} {'hone has':>9}")
     for threads in options.threads:
-        turns = [{name: run_hone(options, threads) if name == "hone" else run_pytorch(options, threads, ENGINES[name]) for name in options.engines}
-                 for _ in range(options.turns)]
+        turns = [{name: run_engine(name, options, threads, folder) for name in options.engines} for _ in range(options.turns)]
         seconds = {name: [statistics.median(turn[name][0][WARMUP:]) for turn in turns] for name in options.engines}
         peaks = {name: max(turn[name][1] for turn in turns) for name in options.engines}
         for name in options.engines:

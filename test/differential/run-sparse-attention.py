@@ -14,6 +14,7 @@ import tempfile
 
 import numpy as np
 
+import antidiagonals
 import runtime
 import suite
 
@@ -61,7 +62,7 @@ PATTERNS = [(10, 100, 0, False, False), (64, 64, 0, False, False), (0, 1, 0, Fal
             (10, 130, 3, True, False), (0, 128, 1, True, True), (64, 128, 20, True, False)]
 # Sinks, window, the share of their attention that the queries of a prompt see, and whether sequences are padded.
 SHARES = [(0, 1, 0.5, False), (64, 128, 0.8, False), (10, 70, 0.8, True), (10, 70, 1.0, False)]
-STRIDE, FEW = 16, 64  # of antidiagonals, and queries of a call that sees all
+FEW = 64  # queries of a call that sees all
 PADDING = np.array([70, 5], np.int64)
 SCALE = 0.25
 
@@ -116,24 +117,6 @@ def visible(arrays, keys, first, pattern, begins, margin):
     return np.repeat(seen, HEADS // KEY_HEADS, axis=1), is_clear
 
 
-def antidiagonals(query, keys, first, key_begin):
-    """What the queries of each block of a call attend to each block of keys, by sums over antidiagonals: `[KV heads, query blocks, blocks]`."""
-    count, held = query.shape[1], keys.shape[1]
-    groups, key_groups = -(-count // STRIDE), -(-held // STRIDE)
-    pad = lambda x, length: np.pad(x.astype(np.float64), ((0, 0), (0, length - x.shape[1]), (0, 0)))
-    q = pad(query, groups * STRIDE).reshape(HEADS, groups, STRIDE, SIZE)[:, :, ::-1].reshape(HEADS, groups, -1)
-    keys = np.where(np.arange(held)[:, None] < key_begin, 0, keys)
-    k = np.repeat(pad(keys, key_groups * STRIDE).reshape(KEY_HEADS, key_groups, -1), HEADS // KEY_HEADS, axis=0)
-    scores = SCALE / STRIDE * q @ k.swapaxes(1, 2)
-    scores[:, :, :key_begin // STRIDE] = -np.inf
-    scores[:, np.arange(key_groups) * STRIDE > first + np.arange(groups)[:, None] * STRIDE + STRIDE - 1] = -np.inf
-    weights = np.exp(scores - np.maximum(scores.max(axis=-1, keepdims=True), -1e30))
-    weights = (weights / np.maximum(weights.sum(axis=-1, keepdims=True), 1e-30)).reshape(KEY_HEADS, -1, groups, key_groups).sum(axis=1)
-    per_block = BLOCK // STRIDE
-    sums = np.add.reduceat(weights, np.arange(0, key_groups, per_block), axis=2)
-    return np.add.reduceat(sums, np.arange(0, groups, per_block), axis=1)
-
-
 def visible_of_share(arrays, keys, first, pattern, begins):
     """The same as `visible` for lists of blocks of queries with a share of their attention."""
     sinks, window, share, _ = pattern
@@ -143,7 +126,7 @@ def visible_of_share(arrays, keys, first, pattern, begins):
     seen, is_clear = np.broadcast_to(causal, (2, KEY_HEADS, *causal.shape)).copy(), np.ones((2, count), bool)
     for sequence in range(2 if count > FEW else 0):
         key_begin = begins[sequence]
-        importance = antidiagonals(arrays["q"][sequence], keys[sequence], first, key_begin)
+        importance = antidiagonals.importance(SCALE * arrays["q"][sequence], keys[sequence], first, key_begin)
         for begin in range(0, count, BLOCK):
             queries = slice(begin, min(begin + BLOCK, count))
             sink_begin, sink_end = key_begin // BLOCK, -(-(key_begin + sinks) // BLOCK) if sinks else 0
