@@ -64,13 +64,18 @@ absl::Status generate(hone_session &session, std::span<const int64_t> prompt, co
 }
 
 absl::StatusOr<std::unique_ptr<rt::Session>> openSession(const hone_module &module, const hone_session_options *given) {
-  hone_session_options options = {sizeof options, nullptr, 0, 0};
+  hone_session_options options = {sizeof options, nullptr, 0, 0, nullptr};
   HONE_RETURN_IF_ERROR(takeOptions(given, options));
   HONE_RETURN_IF_ERROR(checkThreads(options.threads));
   if (options.reserve < 0 || options.reserve > rt::kMostPositions)
     return io::invalid("expected reserve to be 0 to ", rt::kMostPositions, ", but got ", options.reserve);
-  HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Session> session,
-                        rt::Session::create(module.module, options.entry ? options.entry : "forward"));
+  std::shared_ptr<rt::StateMemory> memory;
+  if (options.offload) {
+    HONE_ASSIGN_OR_RETURN(memory, rt::offloadedStateMemory(options.offload));
+  }
+  HONE_ASSIGN_OR_RETURN(
+      std::unique_ptr<rt::Session> session,
+      rt::Session::create(module.module, options.entry ? options.entry : "forward", std::move(memory)));
   session->setThreads(options.threads);
   session->state().reserve(options.reserve);
   return session;

@@ -38,6 +38,7 @@ options
   --new-tokens N            tokens decoded one by one after it (default 64)
   --threads N               threads (default: one for each processor)
   --repeat N                repeats; with --inputs the fewest calls (default 5)
+  --kv-offload DIR          keep the KV cache in files of this folder, as for run
   --inputs FILE.npz         an array for every input, by its name, as for run
   --entry NAME              the entry to call (default main)
   --seconds S               how long to repeat calls with --inputs (default 3)
@@ -87,7 +88,7 @@ members of the object of all else; those of the repeats have _min and _max besid
 )";
 
 struct BenchOptions {
-  std::optional<std::string> inputs, entry;
+  std::optional<std::string> inputs, entry, kvOffload;
   double seconds = CallBenchOptions().seconds;
   int64_t promptLength = 128, newTokens = 64, threads = 0, repeat = 5;
   bool json = false, ignoreEnd = false, machine = false;
@@ -113,6 +114,7 @@ OptionParser parserFor(BenchOptions &options) {
   parser.integer("prompt-length", options.promptLength, 1, mostTokens);
   parser.integer("new-tokens", options.newTokens, 1, mostTokens);
   parser.integer("threads", options.threads, 1, kMostThreads);
+  parser.text("kv-offload", options.kvOffload);
   parser.integer("repeat", options.repeat, 1, mostRepeats);
   parser.flag("machine", options.machine);
   parser.flag("json", options.json);
@@ -351,7 +353,7 @@ absl::Status benchPlain(const BenchOptions &options, rt::LanguageModel &model, i
 absl::Status benchLanguageModel(BenchOptions &options, const std::string &path,
                                 const std::shared_ptr<const rt::Module> &module, double start, Profiler &profiler) {
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Session> session,
-                        rt::openLanguageSession(module, static_cast<int>(options.threads)));
+                        rt::openLanguageSession(module, static_cast<int>(options.threads), options.kvOffload));
   HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::over(*session));
   Measurement measured;
   measured.loadSeconds = wallSeconds() - start;

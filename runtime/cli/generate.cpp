@@ -298,7 +298,7 @@ absl::Status generateText(std::shared_ptr<const rt::Module> module, GenerateOpti
   HONE_RETURN_IF_ERROR(checkEncoder(*module, options));
   HONE_ASSIGN_OR_RETURN(std::vector<TextBeginning> beginnings, readBeginnings(*module, tokenizer.get(), options));
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Session> session,
-                        rt::openLanguageSession(module, static_cast<int>(options.threads)));
+                        rt::openLanguageSession(module, static_cast<int>(options.threads), options.kvOffload));
   if (options.promptCache)
     HONE_RETURN_IF_ERROR(rt::checkSavable(*options.promptCache, *session));
   if (options.context)

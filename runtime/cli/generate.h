@@ -14,7 +14,7 @@
 namespace hone::cli {
 
 struct GenerateOptions {
-  std::optional<std::string> prompt, promptFile, tokens, outputTokens, promptCache, context;
+  std::optional<std::string> prompt, promptFile, tokens, outputTokens, promptCache, kvOffload, context;
   std::optional<std::string> encoderInputs, decoderPrompt, decoderTokens;
   rt::WritingOptions writing; // without speculation
   SpeculationFlags speculation;

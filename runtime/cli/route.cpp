@@ -122,7 +122,7 @@ absl::Status routeText(std::shared_ptr<const rt::Module> module, const GenerateO
     return invalid(module->folder(), ": has no tokenizer, which --router needs");
   HONE_ASSIGN_OR_RETURN(std::vector<int64_t> prompt, readPrompt(options, *tokenizer));
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Session> session,
-                        rt::openLanguageSession(module, static_cast<int>(options.threads)));
+                        rt::openLanguageSession(module, static_cast<int>(options.threads), options.kvOffload));
   HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::over(*session));
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> small, loadModule(router.draft));
   rt::DraftModel draft;

@@ -33,6 +33,8 @@ prompt
 
   --prompt-cache FILE       begin with what this file has of the prompt, where there is one, and write the state after the text to
                             it: a prompt that goes on, or that begins alike, is not read again
+  --kv-offload DIR          keep the KV cache in files of this folder, without names, of which memory holds what was used last: for
+                            texts whose cache is larger than memory, with --attention of 'hone compile'; for --target=cpu
   --context FILE.npz        what an encoder gave: an array for every context input, by its name (see inspect)
 
 models with an encoder (the prompt is what the encoder reads; the text is the decoder's)
@@ -95,6 +97,7 @@ OptionParser parserFor(RunOptions &options) {
   parser.text("tokens", options.generate.tokens);
   parser.text("output-tokens", options.generate.outputTokens);
   parser.text("prompt-cache", options.generate.promptCache);
+  parser.text("kv-offload", options.generate.kvOffload);
   parser.text("context", options.generate.context);
   parser.text("encoder-inputs", options.generate.encoderInputs);
   parser.text("decoder-prompt", options.generate.decoderPrompt);

@@ -4,12 +4,12 @@
 // Private mappings of one file without a name.
 
 #include "core/host_snapshot.h"
+#include "hone/io/file.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <limits>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 namespace hone::rt {
@@ -22,12 +22,6 @@ constexpr int64_t kMostBytes = int64_t{1} << 46; // of a file: less than there a
 int64_t pageBytes() {
   static const int64_t bytes = sysconf(_SC_PAGESIZE);
   return bytes;
-}
-
-/// A file that may not be as large as this would end the process by a signal.
-bool mayHaveBytes(uint64_t bytes) {
-  rlimit limit = {};
-  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes <= limit.rlim_cur;
 }
 
 bool writeAll(int file, const char *data, uint64_t bytes, uint64_t offset) {
@@ -94,7 +88,7 @@ bool HostSnapshot::write(std::span<const HeldTensor> tensors, int64_t used) cons
 std::shared_ptr<const HostSnapshot> HostSnapshot::create(std::span<const HeldTensor> tensors, int64_t used) {
   std::vector<Part> parts;
   std::optional<uint64_t> bytes = plan(tensors, used, parts);
-  if (!bytes || !mayHaveBytes(*bytes))
+  if (!bytes || !io::mayHaveBytes(*bytes))
     return nullptr;
   std::shared_ptr<HostSnapshot> snapshot(new HostSnapshot);
   snapshot->bytes = *bytes;

@@ -69,10 +69,16 @@ SpeculationStatistics SpeculationStatistics::since(const SpeculationStatistics &
           verifySeconds - before.verifySeconds, commitSeconds - before.commitSeconds};
 }
 
-absl::StatusOr<std::unique_ptr<Session>> openLanguageSession(std::shared_ptr<const Module> module, int threads) {
+absl::StatusOr<std::unique_ptr<Session>> openLanguageSession(std::shared_ptr<const Module> module, int threads,
+                                                             const std::optional<std::string> &offload) {
   if (!module->manifest().entry("forward"))
     return invalid(module->folder(), ": not a language model: it has no entry 'forward'");
-  HONE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::create(std::move(module)));
+  std::shared_ptr<StateMemory> memory;
+  if (offload) {
+    HONE_ASSIGN_OR_RETURN(memory, offloadedStateMemory(*offload));
+  }
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
+                        Session::create(std::move(module), "forward", std::move(memory)));
   session->setThreads(threads);
   return session;
 }

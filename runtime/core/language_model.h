@@ -83,8 +83,9 @@ private:
 /// before. The session has its context, and afterwards no tokens.
 absl::StatusOr<std::vector<int64_t>> chooseStart(LanguageModel &model);
 
-/// A session of the entry `forward` of a module. `threads` 0 leaves the number to OpenMP.
-absl::StatusOr<std::unique_ptr<Session>> openLanguageSession(std::shared_ptr<const Module> module, int threads = 0);
+/// A session of the entry `forward` of a module. `threads` 0 leaves the number to OpenMP. `offload` is the folder of offloadedStateMemory.
+absl::StatusOr<std::unique_ptr<Session>> openLanguageSession(std::shared_ptr<const Module> module, int threads = 0,
+                                                             const std::optional<std::string> &offload = {});
 
 struct GenerationOptions {
   int64_t maximalNewTokens = 128;

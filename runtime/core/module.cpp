@@ -352,16 +352,23 @@ void Module::giveMemory(std::unique_ptr<Memory> memory) const {
   idle.push_back(std::move(memory));
 }
 
-absl::StatusOr<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Module> module, std::string_view entry) {
+absl::StatusOr<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Module> module, std::string_view entry,
+                                                         std::shared_ptr<StateMemory> offload) {
+  if (offload && module->device)
+    return invalid(module->path, ": unsupported target '", module->description.target,
+                   "' of a state that is offloaded; supported: cpu");
   HONE_ASSIGN_OR_RETURN(Module::Entry target, module->findEntry(entry));
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<Memory> scratch, module->createMemory());
-  return std::unique_ptr<Session>(new Session(std::move(module), target, std::move(scratch)));
+  return std::unique_ptr<Session>(new Session(std::move(module), target, std::move(scratch), std::move(offload)));
 }
 
-Session::Session(std::shared_ptr<const Module> module, Module::Entry entry, std::unique_ptr<Memory> scratch)
-    : owner(std::move(module)), target(entry), scratch(std::move(scratch)),
+Session::Session(std::shared_ptr<const Module> module, Module::Entry entry, std::unique_ptr<Memory> scratch,
+                 std::shared_ptr<StateMemory> given)
+    : owner(std::move(module)), target(entry), scratch(std::move(scratch)), offload(std::move(given)),
       memory(owner->description.slotsOf(*entry.info),
-             this->scratch->queue ? this->scratch->queue->stateMemory() : hostStateMemory(),
+             offload                ? *offload
+             : this->scratch->queue ? this->scratch->queue->stateMemory()
+                                    : hostStateMemory(),
              Module::beginningsOf(owner, *entry.info, *this->scratch)) {
   const io::StateInfo *state = owner->description.state(entry.info->state);
   if (!state || !state->retention)
@@ -386,7 +393,7 @@ absl::StatusOr<std::vector<io::Array>> Session::call(std::string_view name, std:
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::fork() {
-  HONE_ASSIGN_OR_RETURN(std::unique_ptr<Session> copy, create(owner, target.info->name));
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<Session> copy, create(owner, target.info->name, offload));
   for (const auto &[name, given] : context) {
     HONE_ASSIGN_OR_RETURN(io::Array array, io::Array::copyOf(given.array.view()));
     copy->context.emplace(name, Context{std::move(array), ++copy->contextVersion, given.isFilled});
@@ -407,7 +414,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::join(std::span<const Session *
       return invalid("cannot join sessions with context: '", session->context.begin()->first, "' is that of one");
     states.push_back(&session->memory);
   }
-  HONE_ASSIGN_OR_RETURN(std::unique_ptr<Session> joined, create(first.owner, first.target.info->name));
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<Session> joined, create(first.owner, first.target.info->name, first.offload));
   HONE_RETURN_IF_ERROR(joined->memory.copyFrom(states));
   HONE_RETURN_IF_ERROR(joined->checkLengths(*first.target.info));
   joined->threads = first.threads;

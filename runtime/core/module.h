@@ -100,8 +100,10 @@ private:
 /// at a time; sessions of one module are independent.
 class Session {
 public:
+  /// With `offload` it keeps its state there, as its forks do, and not in the host's memory. Fails for artefacts of other targets then.
   static absl::StatusOr<std::unique_ptr<Session>> create(std::shared_ptr<const Module> module,
-                                                         std::string_view entry = "forward");
+                                                         std::string_view entry = "forward",
+                                                         std::shared_ptr<StateMemory> offload = nullptr);
 
   const io::EntryInfo &entry() const { return *target.info; }
   const Module &module() const { return *owner; }
@@ -163,7 +165,8 @@ public:
   absl::StatusOr<int64_t> sample(std::span<const NamedTensor> inputs, uint64_t draw);
 
 private:
-  Session(std::shared_ptr<const Module> module, Module::Entry entry, std::unique_ptr<Memory> scratch);
+  Session(std::shared_ptr<const Module> module, Module::Entry entry, std::unique_ptr<Memory> scratch,
+          std::shared_ptr<StateMemory> offload);
   absl::Status checkBeginning() const;
   absl::Status checkLengths(const io::EntryInfo &entry) const;
   absl::Status makeRoom(const BoundInputs &bound);
@@ -179,6 +182,7 @@ private:
   std::shared_ptr<const Module> owner;
   Module::Entry target;
   std::unique_ptr<Memory> scratch;
+  std::shared_ptr<StateMemory> offload; // null: the state is where the program computes
   State memory;
   std::optional<Retention> retention; // of a state that is bounded
   std::map<std::string, Context> context;

@@ -4,6 +4,7 @@
 // State in the host's memory.
 
 #include "core/host_snapshot.h"
+#include "hone/io/file.h"
 #include "hone/io/pages.h"
 
 #include <algorithm>
@@ -15,6 +16,9 @@ constexpr int64_t kFirstPositions = 64; // room of a tensor for which nobody res
 
 class HostStateMemory final : public StateMemory {
 public:
+  /// `folder` is where room goes that extend() makes; without one it is memory as the rest.
+  explicit HostStateMemory(std::string folder = {}) : folder(std::move(folder)) {}
+
   absl::StatusOr<StateBuffer> zeros(hone_dtype dtype, std::vector<int64_t> sizes) override {
     return own(io::Array::zeros(dtype, std::move(sizes)));
   }
@@ -46,7 +50,7 @@ public:
     if (positions > 0)
       positions = std::max({positions, held.owner ? 2 * held.view.sizes[needed.axis] : 0, kFirstPositions});
     positions = (positions + multiple - 1) / multiple * multiple;
-    HONE_ASSIGN_OR_RETURN(StateBuffer grown, zeros(needed.dtype, std::move(sizes)));
+    HONE_ASSIGN_OR_RETURN(StateBuffer grown, room(needed.dtype, std::move(sizes)));
     if (used > 0)
       io::copyElements(sliceOf(held.view, needed.axis, 0, used), sliceOf(grown.view, needed.axis, 0, used));
     return grown;
@@ -54,7 +58,7 @@ public:
 
   absl::StatusOr<std::shared_ptr<const StateSnapshot>> snapshot(std::span<HeldTensor> tensors, int64_t,
                                                                 int64_t used) override {
-    std::shared_ptr<const HostSnapshot> made = HostSnapshot::create(tensors, used);
+    std::shared_ptr<const HostSnapshot> made = folder.empty() ? HostSnapshot::create(tensors, used) : nullptr;
     if (!made)
       return nullptr;
     HONE_ASSIGN_OR_RETURN(std::vector<StateBuffer> mapped, made->map());
@@ -80,10 +84,23 @@ public:
   bool keepsRoom() const override { return true; }
 
 private:
+  /// Zeros, in a file where there is a folder.
+  absl::StatusOr<StateBuffer> room(hone_dtype dtype, std::vector<int64_t> sizes) {
+    std::optional<int64_t> bytes = io::tensorBytes(dtype, sizes);
+    if (folder.empty() || !bytes || *bytes == 0)
+      return zeros(dtype, std::move(sizes));
+    HONE_ASSIGN_OR_RETURN(io::ScratchFile file,
+                          io::ScratchFile::create(folder + "/hone-state", static_cast<uint64_t>(*bytes)));
+    auto owner = std::make_shared<io::ScratchFile>(std::move(file));
+    return StateBuffer{io::denseView(owner->data(), dtype, sizes), owner};
+  }
+
   static absl::StatusOr<StateBuffer> own(absl::StatusOr<io::Array> array) {
     HONE_RETURN_IF_ERROR(array.status());
     return bufferOf(*std::move(array));
   }
+
+  std::string folder;
 };
 
 } // namespace
@@ -91,6 +108,11 @@ private:
 StateMemory &hostStateMemory() {
   static HostStateMemory memory;
   return memory;
+}
+
+absl::StatusOr<std::shared_ptr<StateMemory>> offloadedStateMemory(const std::string &folder) {
+  HONE_RETURN_IF_ERROR(io::ScratchFile::create(folder + "/hone-state", 1).status());
+  return std::make_shared<HostStateMemory>(folder);
 }
 
 } // namespace hone::rt

@@ -110,6 +110,10 @@ public:
 /// The host's memory. Room that extend() makes holds zeros, twice as many positions as before.
 StateMemory &hostStateMemory();
 
+/// The same, but for room that extend() makes: that is mapped from files without names in `folder`, so that the system keeps in memory what was
+/// used last and leaves the rest on the disk (KV cache offload). Snapshots are copies. Fails where no file can be made there.
+absl::StatusOr<std::shared_ptr<StateMemory>> offloadedStateMemory(const std::string &folder);
+
 /// An array that lives as long as the buffer.
 inline StateBuffer bufferOf(io::Array array) {
   auto owner = std::make_shared<io::Array>(std::move(array));

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <utility>
 #include <zlib.h>
@@ -153,6 +154,11 @@ void trimHeap() {
 #endif
 }
 
+bool mayHaveBytes(uint64_t bytes) {
+  rlimit limit = {};
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes <= limit.rlim_cur;
+}
+
 void ScratchFile::release(uint64_t begin, uint64_t end) const { releasePages(bytes + begin, end - begin); }
 
 absl::StatusOr<ScratchFile> ScratchFile::create(const std::string &path, uint64_t size) {
@@ -167,7 +173,7 @@ absl::StatusOr<ScratchFile> ScratchFile::create(const std::string &path, uint64_
   if (descriptor < 0)
     return systemError("write", name);
   // All of it now: a page without room on the disk would end the process when it is written.
-  errno = posix_fallocate(descriptor, 0, static_cast<off_t>(size));
+  errno = mayHaveBytes(size) ? posix_fallocate(descriptor, 0, static_cast<off_t>(size)) : EFBIG;
   void *address = errno == 0 ? mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0) : MAP_FAILED;
   absl::Status status =
       address == MAP_FAILED ? systemError(cat("make room for ", size, " bytes beside"), path) : absl::OkStatus();

@@ -61,6 +61,9 @@ private:
   uint64_t length = 0;
 };
 
+/// Whether a file of this process may be as large: writing beyond that would end the process by a signal (RLIMIT_FSIZE).
+bool mayHaveBytes(uint64_t bytes);
+
 /// CRC-32 as zip has it (polynomial 0x04C11DB7, reflected) of bytes that follow those with the sum `crc`.
 uint32_t crcOf(std::string_view bytes, uint32_t crc = 0);
 /// A CRC-32 as messages and files show it: eight hexadecimal digits.

@@ -117,6 +117,9 @@ typedef struct hone_session_options {
   const char *entry; // default "forward"
   int32_t threads;   // at most 4096; default 0: as OpenMP decides
   int64_t reserve;   // positions to make room for at once, at most 2^40; default 0
+  // A folder: what grows of the state, as the KV cache, is kept in files without names there, of which the system holds in memory what was
+  // used last. For artefacts of the target cpu. Default null: in memory.
+  const char *offload;
 } hone_session_options;
 
 /// `options` may be null.

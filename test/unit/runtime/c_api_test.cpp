@@ -286,6 +286,23 @@ TEST_F(CApi, MemoryThatIsNotThereIsAnError) {
   hone_session_close(other);
 }
 
+TEST_F(CApi, OffloadedStatesWriteTheSameText) {
+  hone_generation_options generation;
+  hone_generation_options_init(&generation);
+  std::vector<int64_t> wanted = generate(session, {1, 2, 3}, generation);
+  hone_session_options options = {sizeof options, nullptr, 0, 0, temporary.path.c_str()};
+  hone_session *other = nullptr, *fork = nullptr;
+  ASSERT_EQ(hone_session_open(module, &options, &other), HONE_OK) << hone_last_error();
+  ASSERT_EQ(hone_session_fork(other, &fork), HONE_OK) << hone_last_error();
+  EXPECT_EQ(generate(other, {1, 2, 3}, generation), wanted);
+  EXPECT_EQ(generate(fork, {1, 2, 3}, generation), wanted);
+  hone_session_close(fork);
+  hone_session_close(other);
+  options.offload = "/missing";
+  EXPECT_EQ(hone_session_open(module, &options, &other), HONE_INVALID);
+  EXPECT_THAT(hone_last_error(), HasSubstr("cannot write /missing/"));
+}
+
 TEST_F(CApi, GenerationStreams) {
   hone_generation_options options;
   hone_generation_options_init(&options);
