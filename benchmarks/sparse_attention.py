@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What each pattern of attention reads of a language model's keys, and what that costs: the tables of docs/guide.md.
+"""What each pattern of attention reads of a language model's keys, and what that costs: the tables of docs/sparse-attention.md.
 
 Compiles the model with each pattern and measures its perplexity in windows, how much of a needle it repeats by the depth at which it lies,
 and how much of chains of needles (test/differential/needles.py). How many keys a query reads and which share of its attention it drops follows
 from the queries and keys of the model in onnxruntime, by the definition of the pattern, for 512 queries of a window; a pattern that drops more
-than it promises ends the script with an error. The model is that of the shared folder, or one like it with --model (docs/training.md says
-how one for longer texts is made; --write-training writes what it is trained on).
+than it promises ends the script with an error. The model is that of the shared folder, or one like it with --model: docs/sparse-attention.md
+says how --write-training and --write-rope make one for longer texts.
 """
 
 import argparse
@@ -97,6 +97,24 @@ def attention_inputs(session, wanted, windows):
         for names in wanted:
             query, key, logits = session.run(list(names), feeds)
             yield query[0], key[0].swapaxes(-1, -2), logits[0]
+
+
+def write_rope(model, base, output):
+    """The model with rotations of another base: their frequencies are a constant, from 1 down."""
+    import onnx
+    graph = onnx.load(model)
+    constants = list(graph.graph.initializer) + [node.attribute[0].t for node in graph.graph.node if node.op_type == "Constant"]
+    changed = 0
+    for constant in constants:
+        values = onnx.numpy_helper.to_array(constant)
+        flat, places = values.ravel(), np.arange(values.size)
+        if values.dtype == np.float32 and values.size > 1 and 0 < flat[1] < 1 and np.allclose(flat, flat[1] ** places, rtol=1e-4):
+            frequencies = base ** (-places / values.size)
+            constant.CopyFrom(onnx.numpy_helper.from_array(frequencies.astype(np.float32).reshape(values.shape), constant.name))
+            changed += 1
+    if changed != 1:
+        sys.exit(f"{model}: expected one constant with the frequencies of rotations, but got {changed}")
+    onnx.save(graph, output)
 
 
 def feeds_of(session, window):
@@ -232,6 +250,7 @@ def parse():
     options.add_argument("--write-training", metavar="NEEDLES:WINDOWS:SKIP",
                          help="only write OUTPUT/training.npy: windows of the training text from token SKIP on, a quarter of them as they are, "
                               "with 1 to NEEDLES needles in each of the others")
+    options.add_argument("--write-rope", metavar="BASE", type=float, help="only write OUTPUT/model.onnx: --model with rotations (RoPE) of this base")
     return options.parse_args()
 
 
@@ -247,7 +266,11 @@ def main():
         text = np.load(folder / "train.tokens.npy")[begin:]
         np.save(options.output / "training.npy", needles.training_text(text, options.window, count, most, vocabulary).astype(np.int32))
         return
-    model, text = options.model or folder / "target" / "optimum" / "model.onnx", np.load(folder / "eval_tokens.npy")
+    model = options.model or folder / "target" / "optimum" / "model.onnx"
+    if options.write_rope:
+        write_rope(model, options.write_rope, options.output / "model.onnx")
+        return
+    text = np.load(folder / "eval_tokens.npy")
     tokens = options.output / "tokens.npy"
     np.save(tokens, text[:options.tokens + 1])
     tasks = needles.make(text[options.tokens + 1:], options.window, DEPTHS, options.needles, vocabulary)
