@@ -92,6 +92,7 @@ private:
     HONE_ASSIGN_OR_RETURN(io::ScratchFile file,
                           io::ScratchFile::create(folder + "/hone-state", static_cast<uint64_t>(*bytes)));
     auto owner = std::make_shared<io::ScratchFile>(std::move(file));
+    io::adviseRandom(owner->data(), owner->size()); // readahead would evict blocks of other heads and layers
     return StateBuffer{io::denseView(owner->data(), dtype, sizes), owner};
   }
 

@@ -148,6 +148,10 @@ void pageOut(const void *begin, uint64_t bytes) {
     madvise(reinterpret_cast<void *>(from), to - from, MADV_PAGEOUT); // a wish: Linux before 5.4 has none
 }
 
+void adviseRandom(const void *begin, uint64_t bytes) {
+  madvise(const_cast<void *>(begin), bytes, MADV_RANDOM); // a wish
+}
+
 void trimHeap() {
 #ifdef __GLIBC__
   malloc_trim(0);

@@ -21,7 +21,7 @@ LLVM = pathlib.Path("/usr/lib/llvm-22")
 # Tabs of the site: pages in their order; a folder stands for its pages by title.
 GROUPS = {
     "Start": ["index.md", "guide.md", "glossary.md"],
-    "Use": ["commands.md", "tokenizers.md", "artefact.md", "runtime-c-api.md", "performance.md", "security.md"],
+    "Use": ["commands.md", "sparse-attention.md", "tokenizers.md", "artefact.md", "runtime-c-api.md", "performance.md", "security.md"],
     "Train": ["training.md"],
     "Compress": ["calibration.md", "compression.md", "compression/"],
     "Targets": ["cpu-kernels.md", "cuda.md", "cuda-kernels.md", "emulated-gpu.md", "tensor-parallelism.md"],
