@@ -243,7 +243,7 @@ def parse():
     options.add_argument("--model", type=pathlib.Path, help="an ONNX model of the same vocabulary")
     options.add_argument("--window", type=int, default=512, help="tokens of a window, no more than the model was trained on")
     options.add_argument("--blocks", type=lambda text: [int(word) for word in text.split(",")], default=[1, 2, 3], help="how many blocks are selected")
-    options.add_argument("--only", default="", help="patterns whose names contain this, beside dense")
+    options.add_argument("--only", nargs="+", default=[""], help="patterns whose names contain one of these, beside dense")
     options.add_argument("--tokens", type=int, default=16384, help="how many tokens to measure perplexity on")
     options.add_argument("--needles", type=int, default=40, help="needles for each depth, and chains")
     options.add_argument("--windows", type=int, default=4, help="windows whose attention is looked at")
@@ -276,7 +276,7 @@ def main():
     tasks = needles.make(text[options.tokens + 1:], options.window, DEPTHS, options.needles, vocabulary)
     tasks = [[task for task in tasks if task.depth == depth] for depth in DEPTHS]
     tasks.append(needles.make_chains(text[options.tokens + 1:], options.window, HOPS, options.needles, vocabulary))
-    patterns = [(name, pattern) for name, pattern in patterns_of(options.window, options.blocks) if pattern is None or options.only in name]
+    patterns = [(name, pattern) for name, pattern in patterns_of(options.window, options.blocks) if pattern is None or any(part in name for part in options.only)]
     windows = text[:options.windows * options.window].astype(np.int64).reshape(options.windows, options.window)
     shares = reading(*open_model(model), windows, patterns)
     print("| pattern | keys read: mean, by the last queries | attention dropped: mean, most | perplexity | recall at depth "
