@@ -224,7 +224,9 @@ def recalls(module, tasks):
     for task in tasks:
         ids = task.tokens[None].astype(np.int64)
         arrays = {"input_ids": ids, "attention_mask": np.ones_like(ids), "position_ids": np.arange(ids.shape[1], dtype=np.int64)[None]}
-        logits = runtime.Session(module).forward({name: arrays[name] for name in names}, "logits")
+        session = runtime.Session(module)
+        logits = session.forward({name: arrays[name] for name in names}, "logits")
+        session.close()
         yield needles.recall(task, logits[0])
 
 
@@ -233,7 +235,9 @@ def measure(build, model, pattern, tokens, tasks, window, artefact):
     run(build / "bin" / "hone", "compile", model, *flags_of(pattern), "-o", artefact, "--quiet")
     perplexity = json.loads(run(build / "bin" / "hone", "eval", artefact, "--tokens", tokens, "--window", window, "--json"))["perplexity"]
     module = runtime.Module(build / "lib" / "libhone_rt.so", artefact)
-    return perplexity, [float(np.mean(list(recalls(module, some)))) for some in tasks]
+    found = [float(np.mean(list(recalls(module, some)))) for some in tasks]
+    module.close()
+    return perplexity, found
 
 
 def parse():
