@@ -11,6 +11,7 @@ says how --write-training and --write-rope make one for longer texts.
 """
 
 import argparse
+import itertools
 import json
 import os
 import pathlib
@@ -32,18 +33,20 @@ QUERIES = 512  # of a window, whose keys are counted
 FEW = 64  # tokens of a call for which xattention selects nothing
 
 
-def patterns_of(window, blocks):
-    """By name: sinks, window, blocks or the share of the attention, and how they are selected; or the factor of skip-softmax; or None."""
+def patterns_of(window, blocks, sizes):
+    """By name: sinks, window, blocks or the share of the attention, how they are selected, and keys of a block; or the factor of skip-softmax; or
+    None. With smaller blocks as many more are selected."""
     yield "dense", None
     for sinks in (0, 64):
         for eighths in (1, 2, 3, 4):
-            yield f"sinks-window, {sinks} and {window * eighths // 8} keys", (sinks, window * eighths // 8, 0, "")
+            yield f"sinks-window, {sinks} and {window * eighths // 8} keys", (sinks, window * eighths // 8, 0, "", BLOCK)
     for name in ("top-blocks", "quest"):
         for sinks in (0, 64):
-            for count in blocks:
-                yield f"{name}, {count} beside {sinks} and 128 keys", (sinks, 128, count, name)
+            for size, count in itertools.product(sizes, blocks):
+                count = count * BLOCK // size
+                yield f"{name}, {count} of {size} beside {sinks} and 128 keys", (sinks, 128, count, name, size)
     for share in (0.5, 0.8, 0.9, 0.95):
-        yield f"xattention, {share:g} with 64 and 128 keys", (64, 128, share, "xattention")
+        yield f"xattention, {share:g} with 64 and 128 keys", (64, 128, share, "xattention", BLOCK)
     for factor in (0.01, 0.1, 1.0, 4.0, 16.0, 64.0):
         yield f"skip-softmax, {factor:g}", factor
 
@@ -53,8 +56,8 @@ def flags_of(pattern):
         return []
     if isinstance(pattern, float):
         return ["--attention=skip-softmax", f"--attention-skip={pattern}"]
-    sinks, window, blocks, name = pattern
-    flags = [f"--attention={name or 'sinks-window'}", f"--attention-sinks={sinks}", f"--attention-window={window}"]
+    sinks, window, blocks, name, size = pattern
+    flags = [f"--attention={name or 'sinks-window'}", f"--attention-sinks={sinks}", f"--attention-window={window}", f"--attention-block-size={size}"]
     option = "share" if name == "xattention" else "blocks"
     return flags + ([f"--attention-{option}={blocks}"] if blocks else [])
 
@@ -172,20 +175,20 @@ def share_of(weights, forced, may, share):
 
 def choose(query, key, rows, pattern, group):
     """The keys of sinks, window and selected blocks: `[heads, rows, tokens]`. `group` query heads select together."""
-    sinks, window, blocks, name = pattern
+    sinks, window, blocks, name, keys = pattern
     heads, count, size = query.shape
-    places, sink_end = np.arange(-(-count // BLOCK)), -(-sinks // BLOCK)
-    first = rows // BLOCK * BLOCK if name == "xattention" else rows  # 64 tokens of a prompt select together
-    window_begin = (np.maximum(first - window + 1, 0) // BLOCK)[:, None]
+    places, sink_end = np.arange(-(-count // keys)), -(-sinks // keys)
+    first = rows // keys * keys if name == "xattention" else rows  # 64 tokens of a prompt select together
+    window_begin = (np.maximum(first - window + 1, 0) // keys)[:, None]
     forced = (places < sink_end) | (places >= window_begin)
     if not blocks:
         selected = np.broadcast_to(forced, (heads, *forced.shape))
     elif name == "xattention":
-        weights = antidiagonals.importance(query, key[::group], 0)[:, rows // BLOCK]
+        weights = antidiagonals.importance(query, key[::group], 0)[:, rows // keys]
         selected = np.repeat(forced | share_of(weights, forced, ~forced, blocks), group, axis=0)
     else:
-        whole = count // BLOCK
-        scores = scores_of(query[:, rows], key[:, :whole * BLOCK].reshape(heads, whole, BLOCK, size), name)
+        whole = count // keys
+        scores = scores_of(query[:, rows], key[:, :whole * keys].reshape(heads, whole, keys, size), name)
         may = (places[:whole] >= sink_end) & (places[:whole] < window_begin)
         scores = np.where(may, scores, -np.inf)
         weights = np.exp(scores - np.maximum(scores.max(axis=-1, keepdims=True), -1e30))
@@ -193,7 +196,7 @@ def choose(query, key, rows, pattern, group):
         chosen = top(weights.reshape(heads // group, group, len(rows), whole).sum(axis=1), may, blocks)
         selected = np.broadcast_to(forced, (heads, *forced.shape)).copy()
         selected[:, :, :whole] |= np.repeat(chosen, group, axis=0)
-    return np.repeat(selected, BLOCK, axis=-1)[:, :, :count]
+    return np.repeat(selected, keys, axis=-1)[:, :, :count]
 
 
 def reading(session, wanted, windows, patterns):
@@ -246,7 +249,8 @@ def parse():
     options.add_argument("--output", type=pathlib.Path, default=pathlib.Path("sparse-attention"), help="where files go")
     options.add_argument("--model", type=pathlib.Path, help="an ONNX model of the same vocabulary")
     options.add_argument("--window", type=int, default=512, help="tokens of a window, no more than the model was trained on")
-    options.add_argument("--blocks", type=lambda text: [int(word) for word in text.split(",")], default=[1, 2, 3], help="how many blocks are selected")
+    options.add_argument("--blocks", type=lambda text: [int(word) for word in text.split(",")], default=[1, 2, 3], help="how many blocks of 64 keys are selected")
+    options.add_argument("--block-sizes", type=lambda text: [int(word) for word in text.split(",")], default=[BLOCK], help="keys of a block")
     options.add_argument("--only", nargs="+", default=[""], help="patterns whose names contain one of these, beside dense")
     options.add_argument("--tokens", type=int, default=16384, help="how many tokens to measure perplexity on")
     options.add_argument("--needles", type=int, default=40, help="needles for each depth, and chains")
@@ -280,7 +284,7 @@ def main():
     tasks = needles.make(text[options.tokens + 1:], options.window, DEPTHS, options.needles, vocabulary)
     tasks = [[task for task in tasks if task.depth == depth] for depth in DEPTHS]
     tasks.append(needles.make_chains(text[options.tokens + 1:], options.window, HOPS, options.needles, vocabulary))
-    patterns = [(name, pattern) for name, pattern in patterns_of(options.window, options.blocks) if pattern is None or any(part in name for part in options.only)]
+    patterns = [(name, pattern) for name, pattern in patterns_of(options.window, options.blocks, options.block_sizes) if pattern is None or any(part in name for part in options.only)]
     windows = text[:options.windows * options.window].astype(np.int64).reshape(options.windows, options.window)
     shares = reading(*open_model(model), windows, patterns)
     print("| pattern | keys read: mean, by the last queries | attention dropped: mean, most | perplexity | recall at depth "

@@ -56,10 +56,11 @@ CACHES = {"f32": 2e-5, "bf16": 4 * 2**-9, "f16": 2e-5, "int8": 2**-10, "int4": 2
 MARGINS = {"f32": 1e-4, "bf16": 0.02, "f16": 4e-3, "int8": 0.02, "int4": 0.2}
 # Bounds of keys are compared for keys that a cache holds as they are: those of rounded keys are others.
 MARGIN_OF_BOUNDS = 1e-4
-# Sinks, window, blocks that are selected, whether they are by bounds, and whether sequences are padded at their left.
-PATTERNS = [(10, 100, 0, False, False), (64, 64, 0, False, False), (0, 1, 0, False, False), (100, 130, 0, False, True),
-            (10, 130, 3, False, False), (0, 128, 1, False, True), (64, 200, 2, False, True), (64, 128, 20, False, False),
-            (10, 130, 3, True, False), (0, 128, 1, True, True), (64, 128, 20, True, False)]
+# Sinks, window, blocks that are selected, whether they are by bounds, whether sequences are padded at their left, and keys of a block.
+PATTERNS = [(10, 100, 0, False, False, BLOCK), (64, 64, 0, False, False, BLOCK), (0, 1, 0, False, False, BLOCK), (100, 130, 0, False, True, BLOCK),
+            (10, 130, 3, False, False, BLOCK), (0, 128, 1, False, True, BLOCK), (64, 200, 2, False, True, BLOCK), (64, 128, 20, False, False, BLOCK),
+            (10, 130, 3, True, False, BLOCK), (0, 128, 1, True, True, BLOCK), (64, 128, 20, True, False, BLOCK),
+            (100, 300, 3, False, True, 16), (10, 50, 3, True, False, 16), (10, 256, 1, True, True, 128)]
 # Sinks, window, the share of their attention that the queries of a prompt see, and whether sequences are padded.
 SHARES = [(0, 1, 0.5, False), (64, 128, 0.8, False), (10, 70, 0.8, True), (10, 70, 1.0, False)]
 FEW = 64  # queries of a call that sees all
@@ -75,10 +76,10 @@ def module_text(module, has_bias, is_padded):
                          bias="bias(%bias)" if has_bias else "", begin="key_begin(%pad)" if is_padded else "")
 
 
-def importance(query, keys, begin, blocks, has_bounds):
+def importance(query, keys, begin, blocks, has_bounds, block):
     """The sum over the query heads of each KV head of the softmax over `blocks` of the products with their mean keys, or of the largest that
     a key within the bounds of theirs can have."""
-    of_blocks = [keys[:, max(begin, n * BLOCK):(n + 1) * BLOCK].astype(np.float64) for n in blocks]
+    of_blocks = [keys[:, max(begin, n * block):(n + 1) * block].astype(np.float64) for n in blocks]
     query = SCALE * query.reshape(KEY_HEADS, -1, 1, SIZE).astype(np.float64)
     pool = lambda reduce: query * np.stack([reduce(block, axis=1) for block in of_blocks], axis=1)[:, None]
     scores = (np.maximum(pool(np.max), pool(np.min)) if has_bounds else pool(np.mean)).sum(axis=-1)
@@ -86,12 +87,12 @@ def importance(query, keys, begin, blocks, has_bounds):
     return (scores / scores.sum(axis=-1, keepdims=True)).sum(axis=1)
 
 
-def select(query, keys, begin, first, end, count, has_bounds, margin):
+def select(query, keys, begin, first, end, count, has_bounds, block, margin):
     """The blocks from `first` to `end` that each KV head selects, and whether they are clearly the most important."""
     blocks = list(range(first, end))
     if len(blocks) <= count:
         return [blocks] * KEY_HEADS, True
-    values = importance(query, keys, begin, blocks, has_bounds)
+    values = importance(query, keys, begin, blocks, has_bounds, block)
     order = np.argsort(-values, axis=-1)
     least, next_one = (np.take_along_axis(values, order[:, place:place + 1], axis=-1) for place in (count - 1, count))
     return [[blocks[i] for i in row[:count]] for row in order], bool(((least - next_one) > margin * least).all())
@@ -99,18 +100,18 @@ def select(query, keys, begin, first, end, count, has_bounds, margin):
 
 def visible(arrays, keys, first, pattern, begins, margin):
     """Which keys each query sees by the definition of the pass, `[sequences, heads, count, keys]`, and of which queries that is clear."""
-    sinks, window, blocks, has_bounds, _ = pattern
+    sinks, window, blocks, has_bounds, _, block = pattern
     count = arrays["q"].shape[2]
-    numbers = np.arange(first + count) // BLOCK
+    numbers = np.arange(first + count) // block
     seen = np.zeros((len(begins), KEY_HEADS, count, first + count), bool)
     is_clear = np.ones((len(begins), count), bool)
     for sequence, begin in enumerate(begins):
-        sink_begin, sink_end = begin // BLOCK, -(-(begin + sinks) // BLOCK) if sinks > 0 else 0
+        sink_begin, sink_end = begin // block, -(-(begin + sinks) // block) if sinks > 0 else 0
         for query in range(count):
             own = first + query
-            window_begin = max(own - window + 1, 0) // BLOCK
+            window_begin = max(own - window + 1, 0) // block
             lists, is_clear[sequence, query] = select(arrays["q"][sequence, :, query], keys[sequence], begin, max(sink_begin, sink_end),
-                                                      window_begin, blocks, has_bounds, margin) if blocks else ([[]] * KEY_HEADS, True)
+                                                      window_begin, blocks, has_bounds, block, margin) if blocks else ([[]] * KEY_HEADS, True)
             forced = ((numbers >= sink_begin) & (numbers < sink_end)) | (numbers >= window_begin)
             for head, selected in enumerate(lists):
                 seen[sequence, head, query] = (forced | np.isin(numbers, selected)) & (np.arange(first + count) <= own)
@@ -153,8 +154,9 @@ def compile_sessions(tools, library, folder, module, cache, pattern):
         sinks, window, share, is_padded = pattern
         options = ["--attention=xattention", f"--attention-share={share}"]
     else:
-        sinks, window, blocks, has_bounds, is_padded = pattern
+        sinks, window, blocks, has_bounds, is_padded, block = pattern
         options = [f"--attention={'quest' if has_bounds else 'top-blocks'}", f"--attention-blocks={blocks}"] if blocks else ["--attention=sinks-window"]
+        options.append(f"--attention-block-size={block}")
     options += [f"--attention-sinks={sinks}", f"--attention-window={window}"]
     sessions = []
     for name, has_bias in [("sparse", False), ("dense", True)]:
@@ -176,11 +178,11 @@ def hold(keys, cache):
     return keys.astype(np.float32)
 
 
-def feed(random, held, count, cache, has_bounds):
+def feed(random, held, count, cache, has_bounds, block=BLOCK):
     """Fresh queries, keys and values, of standard deviation 1. Keys of a block have most of them in common, so that blocks differ."""
     shapes = {"q": HEADS, "k": KEY_HEADS, "v": KEY_HEADS}
     arrays = {name: random.standard_normal((2, heads, count, SIZE)).astype(np.float32) for name, heads in shapes.items()}
-    of_blocks = [np.random.default_rng((held + i) // BLOCK).standard_normal((2, KEY_HEADS, SIZE)) for i in range(count)]
+    of_blocks = [np.random.default_rng((held + i) // block).standard_normal((2, KEY_HEADS, SIZE)) for i in range(count)]
     arrays["k"] = (0.6 * arrays["k"] + 0.8 * np.stack(of_blocks, axis=2)).astype(np.float32)
     if has_bounds:
         arrays["k"] = hold(arrays["k"], cache)
@@ -190,7 +192,7 @@ def feed(random, held, count, cache, has_bounds):
 def compare(dense_session, sparse, arrays, keys, held, cache, pattern):
     """Fails where results are not those of dense attention with a mask; of how many queries they were compared, and of how many there are."""
     count, begins = arrays["q"].shape[2], np.zeros(2, np.int64)
-    begins = PADDING if pattern[-1] else begins
+    begins = PADDING if pattern[3 if len(pattern) == 4 else 4] else begins
     if len(pattern) == 4:
         seen, is_clear = visible_of_share(arrays, keys, held, pattern, begins)
     else:
@@ -208,7 +210,7 @@ def check(tools, library, folder, cache, pattern):
     random = np.random.default_rng(1)
     one_by_one, held, keys, compared = sparse_session.fork(), 0, np.zeros((2, KEY_HEADS, 0, SIZE), np.float32), np.zeros(2)
     for count in [421, 1, 1, 9, 70, 1, 300, 2]:
-        arrays = feed(random, held, count, cache, pattern[3])
+        arrays = feed(random, held, count, cache, pattern[3], pattern[5])
         keys = np.concatenate([keys, arrays["k"]], axis=2)
         sparse = sparse_session.forward(arrays, "out")
         compared += compare(dense_session, sparse, arrays, keys, held, cache, pattern)
@@ -274,7 +276,7 @@ def check_stateless(tools, library, folder, pattern):
     own.mkdir(exist_ok=True)
     sparse_session, dense_session = compile_sessions(tools, library, own, STATELESS, "f32", pattern)
     for count in [1, 130, 500]:
-        arrays = feed(np.random.default_rng(1), 0, count, "f32", pattern[3])
+        arrays = feed(np.random.default_rng(1), 0, count, "f32", pattern[3], pattern[5])
         compare(dense_session, sparse_session.forward(arrays, "out"), arrays, arrays["k"], 0, "f32", pattern)
 
 
@@ -283,10 +285,10 @@ def main():
     tools, library = options.build.resolve() / "bin", options.build.resolve() / "lib" / "libhone_rt.so"
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        cases = [(f"{cache} sinks {pattern[0]} window {pattern[1]} blocks {pattern[2]}{' by bounds' * pattern[3]}",
+        cases = [(f"{cache} sinks {pattern[0]} window {pattern[1]} blocks {pattern[2]} of {pattern[5]}{' by bounds' * pattern[3]}",
                   lambda cache=cache, pattern=pattern: check(tools, library, folder, cache, pattern))
                  for cache in CACHES for pattern in PATTERNS]
-        cases += [(f"without a state, sinks {pattern[0]} window {pattern[1]} blocks {pattern[2]}{' by bounds' * pattern[3]}",
+        cases += [(f"without a state, sinks {pattern[0]} window {pattern[1]} blocks {pattern[2]} of {pattern[5]}{' by bounds' * pattern[3]}",
                    lambda pattern=pattern: check_stateless(tools, library, folder, pattern)) for pattern in PATTERNS if pattern[2]]
         cases += [(f"{cache} sinks {pattern[0]} window {pattern[1]} share {pattern[2]}{' padded' * pattern[3]}",
                    lambda cache=cache, pattern=pattern: check_share(tools, library, folder, cache, pattern))

@@ -14,6 +14,7 @@
 namespace hone {
 
 struct AttentionOptions {
+  static constexpr int64_t kSmallestBlock = 16, kLargestBlock = 128; // keys
   std::string pattern; // sinks-window, top-blocks, quest, xattention, skip-softmax, or empty: that of the model
   int64_t blocks = 16;
   SparsifyAttentionOptions pass;
@@ -73,9 +74,19 @@ struct AttentionOptions {
                      : "";
         });
     set.add("attention-blocks", blocks, "N",
-            "With --attention=top-blocks or quest, how many blocks of 64 keys between them a token sees (default: 16)")
+            "With --attention=top-blocks or quest, how many blocks between them a token sees (default: 16)")
         .needs("--attention=top-blocks or --attention=quest", [this] { return isOfBlocks(); })
-        .upTo(kMostListedKeys / pass.block);
+        .upTo(kMostListedKeys / kLargestBlock);
+    set.add("attention-block-size", pass.block, "N",
+            "With --attention, how many keys a block has: 16, 32, 64 or 128 (default: 64)")
+        .needs("--attention=sinks-window, top-blocks, quest or xattention", isSparse)
+        .check([this] {
+          bool isTaken = pass.block >= kSmallestBlock && pass.block <= kLargestBlock &&
+                         llvm::has_single_bit(static_cast<uint64_t>(pass.block));
+          return isTaken
+                     ? ""
+                     : "expected --attention-block-size to be 16, 32, 64 or 128, but got " + std::to_string(pass.block);
+        });
     set.add("attention-share", share, "SHARE",
             "With --attention=xattention, which share of their attention the tokens of a prompt see (default: 0.9)")
         .needs("--attention=xattention", [this] { return isOfShare(); })
