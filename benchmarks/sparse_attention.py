@@ -30,7 +30,6 @@ BLOCK = 64
 DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 HOPS = 3  # pieces of a chain
 QUERIES = 512  # of a window, whose keys are counted
-FEW = 64  # tokens of a call for which xattention selects nothing
 
 
 def patterns_of(window, blocks, sizes):

@@ -56,11 +56,11 @@ CACHES = {"f32": 2e-5, "bf16": 4 * 2**-9, "f16": 2e-5, "int8": 2**-10, "int4": 2
 MARGINS = {"f32": 1e-4, "bf16": 0.02, "f16": 4e-3, "int8": 0.02, "int4": 0.2}
 # Bounds of keys are compared for keys that a cache holds as they are: those of rounded keys are others.
 MARGIN_OF_BOUNDS = 1e-4
-# Sinks, window, blocks that are selected, whether they are by bounds, whether sequences are padded at their left, and keys of a block.
-PATTERNS = [(10, 100, 0, False, False, BLOCK), (64, 64, 0, False, False, BLOCK), (0, 1, 0, False, False, BLOCK), (100, 130, 0, False, True, BLOCK),
-            (10, 130, 3, False, False, BLOCK), (0, 128, 1, False, True, BLOCK), (64, 200, 2, False, True, BLOCK), (64, 128, 20, False, False, BLOCK),
-            (10, 130, 3, True, False, BLOCK), (0, 128, 1, True, True, BLOCK), (64, 128, 20, True, False, BLOCK),
-            (100, 300, 3, False, True, 16), (10, 50, 3, True, False, 16), (10, 256, 1, True, True, 128)]
+# Sinks, window, blocks that are selected, whether they are by bounds, keys of a block, and whether sequences are padded at their left.
+PATTERNS = [(10, 100, 0, False, BLOCK, False), (64, 64, 0, False, BLOCK, False), (0, 1, 0, False, BLOCK, False), (100, 130, 0, False, BLOCK, True),
+            (10, 130, 3, False, BLOCK, False), (0, 128, 1, False, BLOCK, True), (64, 200, 2, False, BLOCK, True), (64, 128, 20, False, BLOCK, False),
+            (10, 130, 3, True, BLOCK, False), (0, 128, 1, True, BLOCK, True), (64, 128, 20, True, BLOCK, False),
+            (100, 300, 3, False, 16, True), (10, 50, 3, True, 16, False), (10, 256, 1, True, 128, True)]
 # Sinks, window, the share of their attention that the queries of a prompt see, and whether sequences are padded.
 SHARES = [(0, 1, 0.5, False), (64, 128, 0.8, False), (10, 70, 0.8, True), (10, 70, 1.0, False)]
 FEW = 64  # queries of a call that sees all
@@ -100,7 +100,7 @@ def select(query, keys, begin, first, end, count, has_bounds, block, margin):
 
 def visible(arrays, keys, first, pattern, begins, margin):
     """Which keys each query sees by the definition of the pass, `[sequences, heads, count, keys]`, and of which queries that is clear."""
-    sinks, window, blocks, has_bounds, _, block = pattern
+    sinks, window, blocks, has_bounds, block, _ = pattern
     count = arrays["q"].shape[2]
     numbers = np.arange(first + count) // block
     seen = np.zeros((len(begins), KEY_HEADS, count, first + count), bool)
@@ -154,7 +154,7 @@ def compile_sessions(tools, library, folder, module, cache, pattern):
         sinks, window, share, is_padded = pattern
         options = ["--attention=xattention", f"--attention-share={share}"]
     else:
-        sinks, window, blocks, has_bounds, is_padded, block = pattern
+        sinks, window, blocks, has_bounds, block, is_padded = pattern
         options = [f"--attention={'quest' if has_bounds else 'top-blocks'}", f"--attention-blocks={blocks}"] if blocks else ["--attention=sinks-window"]
         options.append(f"--attention-block-size={block}")
     options += [f"--attention-sinks={sinks}", f"--attention-window={window}"]
@@ -192,7 +192,7 @@ def feed(random, held, count, cache, has_bounds, block=BLOCK):
 def compare(dense_session, sparse, arrays, keys, held, cache, pattern):
     """Fails where results are not those of dense attention with a mask; of how many queries they were compared, and of how many there are."""
     count, begins = arrays["q"].shape[2], np.zeros(2, np.int64)
-    begins = PADDING if pattern[3 if len(pattern) == 4 else 4] else begins
+    begins = PADDING if pattern[-1] else begins
     if len(pattern) == 4:
         seen, is_clear = visible_of_share(arrays, keys, held, pattern, begins)
     else:
@@ -210,7 +210,7 @@ def check(tools, library, folder, cache, pattern):
     random = np.random.default_rng(1)
     one_by_one, held, keys, compared = sparse_session.fork(), 0, np.zeros((2, KEY_HEADS, 0, SIZE), np.float32), np.zeros(2)
     for count in [421, 1, 1, 9, 70, 1, 300, 2]:
-        arrays = feed(random, held, count, cache, pattern[3], pattern[5])
+        arrays = feed(random, held, count, cache, pattern[3], pattern[4])
         keys = np.concatenate([keys, arrays["k"]], axis=2)
         sparse = sparse_session.forward(arrays, "out")
         compared += compare(dense_session, sparse, arrays, keys, held, cache, pattern)
@@ -276,7 +276,7 @@ def check_stateless(tools, library, folder, pattern):
     own.mkdir(exist_ok=True)
     sparse_session, dense_session = compile_sessions(tools, library, own, STATELESS, "f32", pattern)
     for count in [1, 130, 500]:
-        arrays = feed(np.random.default_rng(1), 0, count, "f32", pattern[3], pattern[5])
+        arrays = feed(np.random.default_rng(1), 0, count, "f32", pattern[3], pattern[4])
         compare(dense_session, sparse_session.forward(arrays, "out"), arrays, arrays["k"], 0, "f32", pattern)
 
 
@@ -285,10 +285,10 @@ def main():
     tools, library = options.build.resolve() / "bin", options.build.resolve() / "lib" / "libhone_rt.so"
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        cases = [(f"{cache} sinks {pattern[0]} window {pattern[1]} blocks {pattern[2]} of {pattern[5]}{' by bounds' * pattern[3]}",
+        cases = [(f"{cache} sinks {pattern[0]} window {pattern[1]} blocks {pattern[2]} of {pattern[4]}{' by bounds' * pattern[3]}",
                   lambda cache=cache, pattern=pattern: check(tools, library, folder, cache, pattern))
                  for cache in CACHES for pattern in PATTERNS]
-        cases += [(f"without a state, sinks {pattern[0]} window {pattern[1]} blocks {pattern[2]} of {pattern[5]}{' by bounds' * pattern[3]}",
+        cases += [(f"without a state, sinks {pattern[0]} window {pattern[1]} blocks {pattern[2]} of {pattern[4]}{' by bounds' * pattern[3]}",
                    lambda pattern=pattern: check_stateless(tools, library, folder, pattern)) for pattern in PATTERNS if pattern[2]]
         cases += [(f"{cache} sinks {pattern[0]} window {pattern[1]} share {pattern[2]}{' padded' * pattern[3]}",
                    lambda cache=cache, pattern=pattern: check_share(tools, library, folder, cache, pattern))

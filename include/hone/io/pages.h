@@ -17,7 +17,7 @@ void releasePages(const void *begin, uint64_t bytes);
 /// Lets the system reclaim the whole pages of the range, which the process does not read soon. Does nothing to what they hold.
 void pageOut(const void *begin, uint64_t bytes);
 
-/// Mapped pages of a file, of which the system reads no more than are asked for: no readahead. `begin` is that of a page.
+/// Turns readahead off for mapped pages of a file (MADV_RANDOM): a page fault reads its own page. `begin` is that of a page.
 void adviseRandom(const void *begin, uint64_t bytes);
 
 /// Returns what the allocator keeps of freed memory to the system.
