@@ -6,6 +6,7 @@
 #include "core/call.h"
 
 #include "core/communicator.h"
+#include "cpu/cache_prefetch.h"
 #include "cpu/scratch_memory.h"
 
 #include <ranges>
@@ -125,6 +126,7 @@ absl::Status CallContext::sample() {
 /// A frame of its own, without variables that a longjmp could leave undefined.
 void CallContext::enter(hone_entry_fn function) {
   cpu::ScratchScope scope;
+  cpu::CachePrefetchScope prefetch(state ? state->prefetcher() : nullptr);
   if (setjmp(scope.exit) != 0) {
     attempt([&] { return outOfMemory(scope.lackingBytes(), "a kernel"); });
     return;

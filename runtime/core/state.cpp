@@ -18,13 +18,15 @@ static uint64_t nextIdentity() {
 }
 
 State::State(std::span<const io::TensorInfo> slots, StateMemory &memory, std::vector<StateBuffer> beginnings)
-    : identity(nextIdentity()), memory(&memory) {
+    : identity(nextIdentity()), memory(&memory), prefetching(memory.makePrefetcher()) {
   beginnings.resize(slots.size());
   for (size_t number = 0; number < slots.size(); ++number)
     all.emplace_back(slots[number], number, memory, std::move(beginnings[number]));
 }
 
 void State::begin(const Symbols &callSymbols) {
+  if (prefetching)
+    prefetching->beginCall();
   if (length() > 0)
     return;
   std::vector<GrowingTensor> tensors;

@@ -54,6 +54,8 @@ public:
 
   /// Before a call with these symbols.
   void begin(const Symbols &callSymbols);
+  /// What reads ahead for the kernels of a call, or null.
+  PagePrefetcher *prefetcher() const { return prefetching.get(); }
   /// Fixes the sizes of the symbols that occur in slots, from a call that succeeded; all later calls must agree.
   absl::Status commit(const Symbols &callSymbols);
   void rollback();
@@ -116,6 +118,7 @@ private:
 
   uint64_t identity;
   StateMemory *memory;
+  std::unique_ptr<PagePrefetcher> prefetching; // null where all is in memory
   std::vector<Slot> all;
   Symbols fixed;
   std::vector<int64_t> paddings;

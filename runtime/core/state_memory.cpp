@@ -79,6 +79,10 @@ public:
     io::pageOut(tensor.data, static_cast<uint64_t>(bytes));
   }
 
+  std::unique_ptr<PagePrefetcher> makePrefetcher() override {
+    return folder.empty() ? nullptr : std::make_unique<PagePrefetcher>();
+  }
+
   absl::Status betweenCalls(absl::FunctionRef<absl::Status()> work) override { return work(); }
 
   bool keepsRoom() const override { return true; }

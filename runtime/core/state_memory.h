@@ -6,6 +6,7 @@
 #ifndef HONE_RUNTIME_CORE_STATE_MEMORY_H
 #define HONE_RUNTIME_CORE_STATE_MEMORY_H
 
+#include "core/page_prefetcher.h"
 #include "hone/io/array.h"
 
 #include "absl/functional/function_ref.h"
@@ -99,6 +100,9 @@ public:
 
   /// The memory of a tensor of another owner that the session does not read any more: the system may reclaim it.
   virtual void pageOut(const hone_tensor &) {}
+
+  /// What reads ahead for the calls of one session, or null where all is in memory.
+  virtual std::unique_ptr<PagePrefetcher> makePrefetcher() { return nullptr; }
 
   /// Runs `work`, copies between calls, and waits for what it enqueued.
   virtual absl::Status betweenCalls(absl::FunctionRef<absl::Status()> work) = 0;

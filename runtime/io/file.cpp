@@ -152,6 +152,18 @@ void adviseRandom(const void *begin, uint64_t bytes) {
   madvise(const_cast<void *>(begin), bytes, MADV_RANDOM); // a wish
 }
 
+bool isResident(const void *address) {
+  auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)), at = reinterpret_cast<uintptr_t>(address);
+  unsigned char is = 1;
+  return mincore(reinterpret_cast<void *>(at / page * page), page, &is) != 0 || (is & 1) != 0;
+}
+
+void prefetchPages(const void *begin, uint64_t bytes) {
+  auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)), from = reinterpret_cast<uintptr_t>(begin);
+  uintptr_t inPage = from % page;
+  madvise(reinterpret_cast<void *>(from - inPage), bytes + inPage, MADV_WILLNEED); // a wish
+}
+
 void trimHeap() {
 #ifdef __GLIBC__
   malloc_trim(0);

@@ -20,6 +20,12 @@ void pageOut(const void *begin, uint64_t bytes);
 /// Turns readahead off for mapped pages of a file (MADV_RANDOM): a page fault reads its own page. `begin` is that of a page.
 void adviseRandom(const void *begin, uint64_t bytes);
 
+/// Whether a page is in memory: one of a file, in the system's page cache. True where the system does not say.
+bool isResident(const void *address);
+
+/// Has the system read the pages of the range from their file, if they are not in memory, and does not wait for them (MADV_WILLNEED).
+void prefetchPages(const void *begin, uint64_t bytes);
+
 /// Returns what the allocator keeps of freed memory to the system.
 void trimHeap();
 

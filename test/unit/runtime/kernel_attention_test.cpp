@@ -4,8 +4,11 @@
 // hone.attention.f32 against its formula, written out query by query.
 
 #include "attention_masks.h"
+#include "cpu/cache_prefetch.h"
 
 #include <optional>
+#include <set>
+#include <tuple>
 
 namespace hone::test {
 namespace {
@@ -315,6 +318,34 @@ TEST_P(AttentionKernel, ListsTreesAndPositions) {
            .hasSinks = true,
            .keyBegin = {0, 40},
            .mask = {.blockKeys = 16, .listHeads = 2, .listed = 12, .isTree = true, .hasPositions = true}});
+}
+
+class RecordingPrefetcher final : public cpu::CachePrefetcher {
+public:
+  void prefetch(const hone_tensor &cache, int64_t, int64_t head, int64_t first, int64_t end) override {
+    ranges.insert({cache.data, head, first, end});
+  }
+
+  std::set<std::tuple<const void *, int64_t, int64_t, int64_t>> ranges;
+};
+
+/// Listed blocks are read ahead, of keys and of values, up to the last key.
+TEST_P(AttentionKernel, ListedBlocksArePrefetched) {
+  Tensor q = Tensor({1, 4, 2, 16}).randomize(random), k = Tensor({1, 2, 300, 16}).randomize(random);
+  Tensor v = Tensor({1, 2, 300, 16}).randomize(random), out(q.sizes);
+  IntegerTensor lists({1, 2, 2, 2});
+  lists.values = {0, -1, 4, 9, 2, -1, 2, -1}; // of a KV head and query; there is no block 9
+  AttentionOperands operands = attentionOf(q.view(), k.view(), v.view(), out.view());
+  operands.blocks = lists.view();
+  RecordingPrefetcher prefetcher;
+  {
+    cpu::CachePrefetchScope scope(&prefetcher);
+    run("hone.attention.f32", listOperands(operands), {0, -1, 64, 1}, {0.3, 0.0, 0.0});
+  }
+  std::set<std::tuple<const void *, int64_t, int64_t, int64_t>> expected;
+  for (const void *cache : {k.view().data, v.view().data})
+    expected.insert({{cache, 0, 0, 64}, {cache, 0, 256, 300}, {cache, 1, 128, 192}});
+  EXPECT_EQ(prefetcher.ranges, expected);
 }
 
 /// What is in no list is not read.

@@ -4,6 +4,8 @@
 // States whose slots are kept in files.
 
 #include "core/state.h"
+#include "hone/io/file.h"
+#include "hone/io/pages.h"
 #include "support.h"
 
 #include <numeric>
@@ -100,6 +102,32 @@ TEST_F(Offload, RoomThatIsNotThereIsAnError) {
   EXPECT_THAT(message, HasSubstr("File too large"));
   EXPECT_EQ(contentOf(state), before);
   EXPECT_EQ(append(state, 1000), "OK");
+}
+
+/// Ranges are advised where pages are absent, and once while calls use them.
+TEST_F(Offload, AbsentPagesAreReadAhead) {
+  constexpr int64_t kRanges = 64, kRows = 16, kElements = 128; // 8 KiB a range
+  auto file = io::ScratchFile::create(temporary.file("cache"), kRanges * kRows * kElements * sizeof(float));
+  ASSERT_EQ(messageOf(file), "OK");
+  if (io::isResident(file->data()))
+    GTEST_SKIP() << "this file system is in memory";
+  const int64_t sizes[] = {1, 2, kRanges / 2 * kRows, kElements};
+  hone_tensor cache = io::denseView(file->data(), HONE_F32, sizes);
+  rt::PagePrefetcher prefetcher;
+  auto call = [&] {
+    prefetcher.beginCall();
+    for (int64_t range = 0; range < kRanges; ++range) {
+      int64_t first = range / 2 * kRows;
+      prefetcher.prefetch(cache, 0, range % 2, first, first + kRows);
+    }
+    return prefetcher.advised();
+  };
+  EXPECT_EQ(call(), kRanges);
+  EXPECT_EQ(call(), kRanges) << "known from the call before";
+  for (uint64_t at = 0; at < file->size(); at += kElements)
+    file->data()[at] = 1;
+  prefetcher.beginCall();
+  EXPECT_EQ(call(), kRanges) << "all pages are resident";
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_ATTENTION_RUN_H
 #define HONE_RUNTIME_CPU_KERNELS_ATTENTION_RUN_H
 
+#include "../../cache_prefetch.h"
 #include "../parts.h"
 #include "../tasks.h"
 #include "block.h"
@@ -89,6 +90,8 @@ public:
   void run() const {
     if (isAbsent(attention.out) && !attention.hasLse())
       return;
+    if (attention.hasIndependentRows() && attention.hasLists())
+      prefetchListed();
     Tasks parts(division.count()), wholes(division.parts == 1 ? 0 : division.count() / division.parts);
     Parts threads;
 #pragma omp parallel
@@ -111,6 +114,31 @@ private:
       for (int64_t task; block && wholes.take(task);)
         mergeSplits(*block, task * division.parts);
     }
+  }
+
+  /// Where the cache may lie on a disk, the blocks that are listed for all rows are read together.
+  void prefetchListed() const {
+    hone::cpu::CachePrefetcher *prefetcher = hone::cpu::cachePrefetcher();
+    const hone::kernels::Visibility &visibility = attention.visibility;
+    if (!prefetcher || !visibility.blocks.data)
+      return;
+    int64_t perList = visibility.listHeads >= attention.group() ? attention.group() : 1; // rows of a query
+    for (int64_t sequence = 0; sequence < attention.batch(); ++sequence)
+      for (int64_t head = 0; head < attention.keyHeads(); ++head)
+        for (int64_t row = 0; row < attention.group() * attention.queries(); row += perList)
+          for (int64_t place = 0; place < visibility.listed; ++place)
+            prefetchBlock(*prefetcher, sequence, head,
+                          hone::kernels::elementOf(visibility.blocks, sequence,
+                                                   attention.headOf(head, row) / visibility.listHeads,
+                                                   attention.queryOf(row) / visibility.blockQueries, place));
+  }
+
+  void prefetchBlock(hone::cpu::CachePrefetcher &prefetcher, int64_t sequence, int64_t head, int64_t block) const {
+    int64_t size = attention.visibility.blockKeys, end = smaller((block + 1) * size, attention.keys());
+    if (block < 0 || block * size >= end)
+      return;
+    prefetcher.prefetch(attention.key, sequence, head, block * size, end);
+    prefetcher.prefetch(attention.value, sequence, head, block * size, end);
   }
 
   /// Blocks are taken from the last, whose causal rows see most keys, to the first.
