@@ -66,6 +66,7 @@ bool isWanted(const Options &options, const std::string &name);
 
 void reportLinear(const Options &options, Pool &pool, cpu::Isa isa);
 void reportAttention(const Options &options, Pool &pool, cpu::Isa isa);
+void reportSelection(const Options &options, Pool &pool, cpu::Isa isa);
 void reportLinearAttention(const Options &options, Pool &pool, cpu::Isa isa);
 
 /// Prints lib/Transforms/Weights/SparseCosts.def.

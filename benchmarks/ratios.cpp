@@ -115,6 +115,7 @@ int main(int argc, char **argv) {
   for (cpu::Isa isa : isas) {
     reportLinear(options, pool, isa);
     reportAttention(options, pool, isa);
+    reportSelection(options, pool, isa);
     reportLinearAttention(options, pool, isa);
   }
   return 0;
