@@ -15,8 +15,12 @@ namespace {
 
 using SelectCall = kernels::Call<kernels::SelectBlocks, kernels::NoWeight>;
 
-/// The score of a query with the vector of a block. `element` reads an element of that, or sixteen.
+constexpr int64_t kTileRows = 6; // queries that are multiplied at once: accumulators of 512 bits are two of 256
+
+/// The score of a query with the vector of a block, or of sixteen. `element` reads an element of it, or of them.
 struct Mean {
+  static constexpr int64_t kVectors = 1; // of the size of a key, that a block has
+
   template <typename Part, typename Read> static void add(Part &sum, Part query, int64_t d, int64_t, Read element) {
     sum += query * element(d);
   }
@@ -24,6 +28,8 @@ struct Mean {
 
 /// The largest that it can be with a key whose elements lie between bounds: the upper ones lie before the lower ones.
 struct Bounds {
+  static constexpr int64_t kVectors = 2;
+
   template <typename Part, typename Read>
   static void add(Part &sum, Part query, int64_t d, int64_t length, Read element) {
     Part high = query * element(d), low = query * element(length + d);
@@ -38,15 +44,27 @@ public:
       : data(floats(pooled) + sequence * pooled.strides[0] + head * pooled.strides[1]), rowStride(pooled.strides[2]),
         step(pooled.strides[3]), width(pooled.sizes[3]), size(size) {}
 
-  /// The scores of `query` with the pooled keys of `count` blocks from `first` on; there is room for whole vectors.
-  void multiply(const float *query, int64_t length, int64_t first, int64_t count, float *products) const {
-    bool isDense = rowStride == width && (step == 1 || width == 1);
-    if (isDense && length % kLanes == 0)
-      for (int64_t i = 0; i < count; i += kLanes)
-        store(products + i, multiplySixteen(query, length, first + i, smaller(count - i, kLanes)));
-    else
-      for (int64_t i = 0; i < count; ++i)
-        products[i] = multiplyOne(query, length, first + i);
+  /// Whether rows have whole vectors that follow each other.
+  bool areVectors(int64_t length) const {
+    return rowStride == width && (step == 1 || width == 1) && length % kLanes == 0;
+  }
+
+  /// The scores of `count` queries with the pooled keys of `blocks` blocks from `first` on: [query][block], rows `room` apart with room for
+  /// whole vectors. `tile` is memory for the vectors of sixteen blocks.
+  void multiply(const float *queries, int64_t count, int64_t length, int64_t first, int64_t blocks, float *scores,
+                int64_t room, float *tile) const {
+    for (int64_t i = 0; i < blocks; i += kLanes) {
+      if (areVectors(length))
+        packSixteen(first + i, smaller(blocks - i, kLanes), Score::kVectors * length, tile);
+      for (int64_t row = 0; row < count; row += kTileRows)
+        if (areVectors(length))
+          multiplyRows(smaller(count - row, kTileRows), queries + row * length, length, tile, scores + row * room + i,
+                       room);
+        else
+          for (int64_t r = row; r < smaller(row + kTileRows, count); ++r)
+            for (int64_t n = i; n < smaller(i + kLanes, blocks); ++n)
+              scores[r * room + n] = multiplyOne(queries + r * length, length, first + n);
+    }
   }
 
 private:
@@ -61,22 +79,32 @@ private:
     return sum;
   }
 
-  /// Of blocks from `count` on, the product of the last again.
-  Vector multiplySixteen(const float *query, int64_t length, int64_t block, int64_t count) const {
-    Vector sums[kLanes] = {};
-    const float *keys[kLanes];
-    for (int64_t i = 0; i < kLanes; ++i)
-      keys[i] = keyOf(block + smaller(i, count - 1));
-    for (int64_t d = 0; d < length; d += kLanes) {
-      Vector part = load(query + d);
+  /// Transposes the vectors of sixteen blocks: [element][block]. In place of blocks from `count` on there is the last one again.
+  void packSixteen(int64_t block, int64_t count, int64_t elements, float *tile) const {
+    for (int64_t d = 0; d < elements; d += kLanes) {
+      Vector rows[kLanes];
       for (int64_t i = 0; i < kLanes; ++i)
-        Score::add(sums[i], part, d, length, [&](int64_t at) { return load(keys[i] + at); });
+        rows[i] = load(keyOf(block + smaller(i, count - 1)) + d);
+      transpose(rows);
+      for (int64_t i = 0; i < kLanes; ++i)
+        store(tile + (d + i) * kLanes, rows[i]);
     }
-    transpose(sums);
-    Vector total = sums[0];
-    for (int64_t i = 1; i < kLanes; ++i)
-      total += sums[i];
-    return total;
+  }
+
+  /// The scores of `rows` queries, at most ROWS, with sixteen blocks.
+  template <int ROWS = kTileRows>
+  static void multiplyRows(int64_t rows, const float *queries, int64_t length, const float *tile, float *scores,
+                           int64_t room) {
+    if constexpr (ROWS > 1)
+      if (rows < ROWS)
+        return multiplyRows<ROWS - 1>(rows, queries, length, tile, scores, room);
+    Vector sums[ROWS] = {};
+    for (int64_t d = 0; d < length; ++d)
+      for (int64_t r = 0; r < ROWS; ++r)
+        Score::add(sums[r], (Vector)queries[r * length + d], d, length,
+                   [&](int64_t at) { return load(tile + at * kLanes); });
+    for (int64_t r = 0; r < ROWS; ++r)
+      store(scores + r * room, sums[r]);
   }
 
   const float *data;
@@ -88,19 +116,20 @@ template <typename Score> void selectOf(const SelectCall &call, int64_t sequence
   int64_t length = o.query.sizes[3], group = o.query.sizes[1] / o.pooled.sizes[1];
   int64_t begin = boundOf(o.begin, sequence, query);
   int64_t count = larger(boundOf(o.end, sequence, query) - begin, 0), room = (count + kLanes - 1) / kLanes * kLanes;
-  Scratch<float> scratch(2 * room + length);
-  float *importance = scratch.data(), *scores = importance + room, *row = scores + room;
+  Scratch<float> scratch(room + group * (room + length) + Score::kVectors * length * kLanes);
+  float *importance = scratch.data(), *scores = importance + room, *rows = scores + group * room;
   for (int64_t i = 0; i < room; ++i)
     importance[i] = i < count ? 0.0f : -1.0f;
-  PooledKeys<Score> pooled(o.pooled, sequence, head, call.ints.size);
-  for (int64_t h = head * group; count > 0 && h < (head + 1) * group; ++h) {
-    const float *from =
-        floats(o.query) + sequence * o.query.strides[0] + h * o.query.strides[1] + query * o.query.strides[2];
+  const float *from =
+      floats(o.query) + sequence * o.query.strides[0] + head * group * o.query.strides[1] + query * o.query.strides[2];
+  for (int64_t h = 0; h < group; ++h)
     for (int64_t d = 0; d < length; ++d)
-      row[d] = from[d * o.query.strides[3]] * static_cast<float>(call.floats.scale);
-    pooled.multiply(row, length, begin, count, scores);
-    addSoftmax(scores, count, importance);
-  }
+      rows[h * length + d] =
+          from[h * o.query.strides[1] + d * o.query.strides[3]] * static_cast<float>(call.floats.scale);
+  PooledKeys<Score>(o.pooled, sequence, head, call.ints.size)
+      .multiply(rows, group, length, begin, count, scores, room, rows + group * length);
+  for (int64_t h = 0; count > 0 && h < group; ++h)
+    addSoftmax(scores + h * room, count, importance);
   const hone_tensor &blocks = o.blocks;
   int64_t *list = static_cast<int64_t *>(blocks.data) + sequence * blocks.strides[0] + head * blocks.strides[1] +
                   query * blocks.strides[2];
