@@ -63,20 +63,21 @@ private:
 };
 
 struct Ratios {
-  std::vector<double> gained, withSelection, selecting;
+  std::vector<double> times, gained, withSelection, selecting;
 
   /// Seconds of dense attention, of selection and of attention over lists.
   void add(double dense, double selection, double sparse) {
+    times.push_back(sparse);
     gained.push_back(dense / sparse);
     withSelection.push_back(dense / (selection + sparse));
     selecting.push_back(selection / dense);
   }
 
   void print(const std::string &name, int64_t keys, double share) const {
-    std::printf("%-34s %5lld keys, %4.1f %% of them read: %.2f times as fast, %.2f with selection, which takes %.1f %% "
-                "of dense attention\n",
-                name.c_str(), static_cast<long long>(keys), 100 * share, median(gained), median(withSelection),
-                100 * median(selecting));
+    std::printf("%-34s %5lld keys, %4.1f %% of them read: %.3f ms, %.2f times as fast as dense, %.2f with selection, "
+                "which takes %.1f %% of dense\n",
+                name.c_str(), static_cast<long long>(keys), 100 * share, 1e3 * median(times), median(gained),
+                median(withSelection), 100 * median(selecting));
     std::fflush(stdout);
   }
 };

@@ -16,15 +16,20 @@ inline bool hasPlainLogits(const QueryRow &row, float softcap) {
   return softcap <= 0 && row.slope == 0 && !row.bias.data;
 }
 
-/// Whether logits are the scaled products: most steps of a long cache.
-template <typename Step> bool isPlain(const QueryRow &row, const Step &step, float softcap) {
-  return hasPlainLogits(row, softcap) && row.wholeBegin <= step.begin && step.end <= row.wholeEnd;
+/// Whether a row sees all keys of a step: most steps of a long cache, and of lists of blocks.
+template <int PIECES, typename Step> bool seesAll(const QueryRow &row, const Step &step) {
+  if (row.wholeBegin <= step.begin && step.end <= row.wholeEnd)
+    return true;
+  bool isSeen = row.seen != nullptr;
+  for (int piece = 0; isSeen && piece < PIECES; ++piece)
+    isSeen = row.seesSixteen(step.firstKey(piece));
+  return isSeen;
 }
 
 /// What the logits of a step have besides the scaled products, and visibility.
 template <typename Step, int PIECES>
 void adjustPieces(const QueryRow &row, const Step &step, float softcap, Vector (&logits)[PIECES]) {
-  if (isPlain(row, step, softcap))
+  if (hasPlainLogits(row, softcap) && seesAll<PIECES>(row, step))
     return;
   constexpr Integers lanes = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   for (int piece = 0; piece < PIECES; ++piece) {

@@ -139,10 +139,10 @@ public:
                                     const QuantizedStep<Cache, UNITS> &step, float softcap,
                                     const StepNumbers<Cache, UNITS> &keys, Vector (&logits)[PIECES]) {
     constexpr float log2E = 1.44269504f;
-    bool isPlainStep = isPlain(row, step, softcap);
+    isWhole[r] = seesAll<PIECES>(row, step);
+    bool isPlainStep = isWhole[r] && hasPlainLogits(row, softcap);
     float scale = scaleLogits<Cache, UNITS>(row, query, step, softcap, isPlainStep, keys, logits);
     float most = maximumLane(maximumOf(logits)) * scale;
-    isWhole[r] = row.wholeBegin <= step.begin && step.end <= row.wholeEnd;
     isSkipped[r] = row.skips((Vector)most);
     corrections[r] = isSkipped[r] ? 1.0f : row.updateMaximum((Vector)most);
     above[r] = most - row.reference();

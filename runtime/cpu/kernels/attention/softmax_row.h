@@ -60,6 +60,11 @@ struct QueryRow {
     return !seen || (seen[first / 64] >> first % 64 & (~uint64_t{0} >> (64 - count))) != 0;
   }
 
+  /// Whether it sees all of sixteen keys from `first` on, a multiple of that.
+  bool seesSixteen(int64_t first) const {
+    return begin <= first && first + kLanes <= end && (!seen || (~seen[first / 64] >> first % 64 & 0xffff) == 0);
+  }
+
   /// The logits of the sixteen keys from `first` on, a multiple of that, with minus infinity for those that it does not see.
   Vector hideUnseen(Vector logits, int64_t first) const {
     constexpr Integers lanes = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
