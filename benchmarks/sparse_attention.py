@@ -32,20 +32,21 @@ HOPS = 3  # pieces of a chain
 QUERIES = 512  # of a window, whose keys are counted
 
 
-def patterns_of(window, blocks, sizes):
+def patterns_of(window, blocks, sizes, all_sinks, near):
     """By name: sinks, window, blocks or the share of the attention, how they are selected, and keys of a block; or the factor of skip-softmax; or
-    None. With smaller blocks as many more are selected."""
+    None. With smaller blocks as many more are selected. `near` keys are
+    the window of patterns that select."""
     yield "dense", None
-    for sinks in (0, 64):
+    for sinks in all_sinks:
         for eighths in (1, 2, 3, 4):
             yield f"sinks-window, {sinks} and {window * eighths // 8} keys", (sinks, window * eighths // 8, 0, "", BLOCK)
     for name in ("top-blocks", "quest"):
-        for sinks in (0, 64):
+        for sinks in all_sinks:
             for size, count in itertools.product(sizes, blocks):
                 count = count * BLOCK // size
-                yield f"{name}, {count} of {size} beside {sinks} and 128 keys", (sinks, 128, count, name, size)
+                yield f"{name}, {count} of {size} beside {sinks} and {near} keys", (sinks, near, count, name, size)
     for share in (0.5, 0.8, 0.9, 0.95):
-        yield f"xattention, {share:g} with 64 and 128 keys", (64, 128, share, "xattention", BLOCK)
+        yield f"xattention, {share:g} with {all_sinks[-1]} and {near} keys", (all_sinks[-1], near, share, "xattention", BLOCK)
     for factor in (0.01, 0.1, 1.0, 4.0, 16.0, 64.0):
         yield f"skip-softmax, {factor:g}", factor
 
@@ -242,14 +243,20 @@ def measure(build, model, pattern, tokens, tasks, window, artefact):
     return perplexity, found
 
 
+def numbers(text):
+    return [int(word) for word in text.split(",")]
+
+
 def parse():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--build", type=pathlib.Path, required=True, help="the build folder")
     options.add_argument("--output", type=pathlib.Path, default=pathlib.Path("sparse-attention"), help="where files go")
     options.add_argument("--model", type=pathlib.Path, help="an ONNX model of the same vocabulary")
     options.add_argument("--window", type=int, default=512, help="tokens of a window, no more than the model was trained on")
-    options.add_argument("--blocks", type=lambda text: [int(word) for word in text.split(",")], default=[1, 2, 3], help="how many blocks of 64 keys are selected")
-    options.add_argument("--block-sizes", type=lambda text: [int(word) for word in text.split(",")], default=[BLOCK], help="keys of a block")
+    options.add_argument("--blocks", type=numbers, default=[1, 2, 3], help="how many blocks of 64 keys are selected")
+    options.add_argument("--block-sizes", type=numbers, default=[BLOCK], help="keys of a block")
+    options.add_argument("--sinks", type=numbers, default=[0, 64], help="first keys that all queries see")
+    options.add_argument("--near", type=int, default=128, metavar="KEYS", help="the window of patterns that select blocks or shares")
     options.add_argument("--only", nargs="+", default=[""], help="patterns whose names contain one of these, beside dense")
     options.add_argument("--tokens", type=int, default=16384, help="how many tokens to measure perplexity on")
     options.add_argument("--needles", type=int, default=40, help="needles for each depth, and chains")
@@ -283,7 +290,7 @@ def main():
     tasks = needles.make(text[options.tokens + 1:], options.window, DEPTHS, options.needles, vocabulary)
     tasks = [[task for task in tasks if task.depth == depth] for depth in DEPTHS]
     tasks.append(needles.make_chains(text[options.tokens + 1:], options.window, HOPS, options.needles, vocabulary))
-    patterns = [(name, pattern) for name, pattern in patterns_of(options.window, options.blocks, options.block_sizes) if pattern is None or any(part in name for part in options.only)]
+    patterns = [(name, pattern) for name, pattern in patterns_of(options.window, options.blocks, options.block_sizes, options.sinks, options.near) if pattern is None or any(part in name for part in options.only)]
     windows = text[:options.windows * options.window].astype(np.int64).reshape(options.windows, options.window)
     shares = reading(*open_model(model), windows, patterns)
     print("| pattern | keys read: mean, by the last queries | attention dropped: mean, most | perplexity | recall at depth "
