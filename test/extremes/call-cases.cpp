@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -53,6 +54,10 @@ struct Ending {
   _exit(status.code() == absl::StatusCode::kInternal ? kBug : kRefused);
 }
 
+/// Removes what libomp registers each process by in shared memory, which a process that does not return from main leaves behind: another one
+/// with its number may find it and abort (OMP: Error #15).
+void forgetOpenMp(pid_t process) { shm_unlink(io::cat("/__KMP_REGISTERED_LIB_", process, "_", getuid()).c_str()); }
+
 /// Waits for a process whose messages come by `pipe`; one that takes too long is killed.
 Ending waitFor(pid_t child, int pipe, const Limits &limits) {
   Ending ending;
@@ -71,6 +76,7 @@ Ending waitFor(pid_t child, int pipe, const Limits &limits) {
     ending.text.append(buffer, static_cast<size_t>(bytes));
   }
   waitpid(child, &ending.status, 0);
+  forgetOpenMp(child);
   return ending;
 }
 
