@@ -32,7 +32,7 @@ double timeOf(hone_kernel_fn kernel, int threads, const Operands &operands, std:
 class Problem {
 public:
   Problem(int64_t queries, int64_t keys, std::span<uint8_t> pool)
-      : queries(queries), keys(keys), query(kHeads * queries * kSize, 1), out(kHeads * queries * kSize, 0) {
+      : query(kHeads * queries * kSize, 1), out(kHeads * queries * kSize, 0) {
     attention.query = viewOf(query.data(), HONE_F32, {1, kHeads, queries, kSize});
     attention.key = viewOf(pool.data(), HONE_F32, {1, kKeyHeads, keys, kSize});
     attention.value = attention.key;
@@ -55,7 +55,6 @@ public:
   }
 
   using Attention = kernels::Attention::Operands<kernels::NoWeight>;
-  int64_t queries, keys;
   Attention attention = {};
 
 private:

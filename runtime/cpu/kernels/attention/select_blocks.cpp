@@ -53,17 +53,17 @@ public:
   /// whole vectors. `tile` is memory for the vectors of sixteen blocks.
   void multiply(const float *queries, int64_t count, int64_t length, int64_t first, int64_t blocks, float *scores,
                 int64_t room, float *tile) const {
+    if (!areVectors(length)) {
+      for (int64_t row = 0; row < count; ++row)
+        for (int64_t i = 0; i < blocks; ++i)
+          scores[row * room + i] = multiplyOne(queries + row * length, length, first + i);
+      return;
+    }
     for (int64_t i = 0; i < blocks; i += kLanes) {
-      if (areVectors(length))
-        packSixteen(first + i, smaller(blocks - i, kLanes), Score::kVectors * length, tile);
+      packSixteen(first + i, smaller(blocks - i, kLanes), Score::kVectors * length, tile);
       for (int64_t row = 0; row < count; row += kTileRows)
-        if (areVectors(length))
-          multiplyRows(smaller(count - row, kTileRows), queries + row * length, length, tile, scores + row * room + i,
-                       room);
-        else
-          for (int64_t r = row; r < smaller(row + kTileRows, count); ++r)
-            for (int64_t n = i; n < smaller(i + kLanes, blocks); ++n)
-              scores[r * room + n] = multiplyOne(queries + r * length, length, first + n);
+        multiplyRows(smaller(count - row, kTileRows), queries + row * length, length, tile, scores + row * room + i,
+                     room);
     }
   }
 
