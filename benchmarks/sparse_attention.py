@@ -23,6 +23,7 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "test" / "differential"))
 import antidiagonals  # noqa: E402
+import means  # noqa: E402
 import needles  # noqa: E402
 import runtime  # noqa: E402
 
@@ -33,20 +34,22 @@ QUERIES = 512  # of a window, whose keys are counted
 
 
 def patterns_of(window, blocks, sizes, all_sinks, near):
-    """By name: sinks, window, blocks or the share of the attention, how they are selected, and keys of a block; or the factor of skip-softmax; or
-    None. With smaller blocks as many more are selected. `near` keys are
-    the window of patterns that select."""
+    """By name: sinks, window, blocks or the share of the attention, how they are selected, keys of a block, and the similarity of sparge; or the factor
+    of skip-softmax; or None. With smaller blocks as many more are selected. `near` keys are the window of patterns that select."""
     yield "dense", None
     for sinks in all_sinks:
         for eighths in (1, 2, 3, 4):
-            yield f"sinks-window, {sinks} and {window * eighths // 8} keys", (sinks, window * eighths // 8, 0, "", BLOCK)
+            yield f"sinks-window, {sinks} and {window * eighths // 8} keys", (sinks, window * eighths // 8, 0, "", BLOCK, None)
     for name in ("top-blocks", "quest"):
         for sinks in all_sinks:
             for size, count in itertools.product(sizes, blocks):
                 count = count * BLOCK // size
-                yield f"{name}, {count} of {size} beside {sinks} and {near} keys", (sinks, near, count, name, size)
+                yield f"{name}, {count} of {size} beside {sinks} and {near} keys", (sinks, near, count, name, size, None)
     for share in (0.5, 0.8, 0.9, 0.95):
-        yield f"xattention, {share:g} with {all_sinks[-1]} and {near} keys", (all_sinks[-1], near, share, "xattention", BLOCK)
+        yield f"xattention, {share:g} with {all_sinks[-1]} and {near} keys", (all_sinks[-1], near, share, "xattention", BLOCK, None)
+    for size, share, similarity in itertools.product(sizes, (0.5, 0.8, 0.9, 0.95), (-1.0, 0.1, 0.3)):
+        yield (f"sparge, {share:g} in blocks of {size} with {similarity:g} and {all_sinks[-1]} and {near} keys",
+               (all_sinks[-1], near, share, "sparge", size, similarity))
     for factor in (0.01, 0.1, 1.0, 4.0, 16.0, 64.0):
         yield f"skip-softmax, {factor:g}", factor
 
@@ -56,9 +59,10 @@ def flags_of(pattern):
         return []
     if isinstance(pattern, float):
         return ["--attention=skip-softmax", f"--attention-skip={pattern}"]
-    sinks, window, blocks, name, size = pattern
+    sinks, window, blocks, name, size, similarity = pattern
     flags = [f"--attention={name or 'sinks-window'}", f"--attention-sinks={sinks}", f"--attention-window={window}", f"--attention-block-size={size}"]
-    option = "share" if name == "xattention" else "blocks"
+    option = "share" if name in ("xattention", "sparge") else "blocks"
+    flags += [f"--attention-similarity={similarity}"] if name == "sparge" else []
     return flags + ([f"--attention-{option}={blocks}"] if blocks else [])
 
 
@@ -175,17 +179,22 @@ def share_of(weights, forced, may, share):
 
 def choose(query, key, rows, pattern, group):
     """The keys of sinks, window and selected blocks: `[heads, rows, tokens]`. `group` query heads select together."""
-    sinks, window, blocks, name, keys = pattern
+    sinks, window, blocks, name, keys, similarity = pattern
     heads, count, size = query.shape
     places, sink_end = np.arange(-(-count // keys)), -(-sinks // keys)
-    first = rows // keys * keys if name == "xattention" else rows  # 64 tokens of a prompt select together
+    per_list = {"xattention": keys, "sparge": keys * means.QUERIES // means.BLOCK}.get(name, 1)  # tokens of a prompt that select together
+    first = rows // per_list * per_list
     window_begin = (np.maximum(first - window + 1, 0) // keys)[:, None]
     forced = (places < sink_end) | (places >= window_begin)
     if not blocks:
         selected = np.broadcast_to(forced, (heads, *forced.shape))
     elif name == "xattention":
-        weights = antidiagonals.importance(query, key[::group], 0)[:, rows // keys]
+        weights = antidiagonals.importance(query, key[::group], 0)[:, rows // per_list]
         selected = np.repeat(forced | share_of(weights, forced, ~forced, blocks), group, axis=0)
+    elif name == "sparge":
+        weights, is_listed, *_ = means.importance(query, key[::group], 0, similarity, size=keys, queries=per_list)
+        forced = forced | is_listed[:, rows // per_list]
+        selected = np.repeat(forced | share_of(weights[:, rows // per_list], forced, ~forced, blocks), group, axis=0)
     else:
         whole = count // keys
         scores = scores_of(query[:, rows], key[:, :whole * keys].reshape(heads, whole, keys, size), name)

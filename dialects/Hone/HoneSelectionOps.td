@@ -3,7 +3,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// pool_keys, select_blocks, select_antidiagonals.
+// pool_keys, select_blocks, select_antidiagonals, select_means.
 //
 //===------------------------------------------------------------------------------------------------------------===//
 
@@ -157,6 +157,68 @@ def Hone_SelectAntidiagonalsOp : Hone_SelectionOp<"select_antidiagonals"> {
   let extraClassDeclaration = [{
     /// Queries of which all blocks are listed.
     static constexpr int64_t kFewQueries = 64;
+  }];
+}
+
+def Hone_SelectMeansOp : Hone_SelectionOp<"select_means"> {
+  let summary = "the blocks of keys that a block of queries needs by mean queries and mean keys";
+  let description = [{
+    *Meaning.* For query `[B, Hq, Sq, D]` and keys `[B, Hk, Sk, D]`, where the own key of query i is number `Sk - Sq + i`: the blocks of `size`
+    keys that each block of `queries` queries needs beside those that it sees anyway (SpargeAttention: Zhang et al., 2025). A block counts as its
+    mean where its vectors are similar to each other, and is listed where they are not.
+
+    ```
+    centred[b, g, j]      = keys[b, g, j] - mean over the keys j with j >= key_begin[b] of keys[b, g, j]
+    p[b, h, I], c[b, g, n] = means of the queries of block I, and of the centred keys of block n with j >= key_begin[b]
+    similarity            = of a block of vectors x: the square of the norm of the mean of x / ||x||, where a vector of zeros counts zeros
+    score[b, h, I, n]     = scale * sum over d of p[b, h, I, d] * c[b, h / (Hq / Hk), n, d]
+    importance[b, g, I, n] = sum over the query heads h of g of the softmax of score[b, h, I, n] over the blocks n that are similar and visible
+    ```
+
+    A block is visible that has a key from key_begin on and up to that of the last query of block I, and similar where its similarity is at least
+    `thresholds[g, 2]`. The result `[B, Hk, ceil(Sq / queries), ceil(Sk / size)]` has, of the blocks `begin[b, I] <= n < end[b, I]`, first those that are
+    not similar, in their order. Then come those of greatest importance, the greatest first and of equal ones the earlier, until all listed blocks and
+    all before `begin` and from `end` on together
+
+    - have the share `thresholds[g, 1]` of the sum of importance over all blocks (top-p), and
+    - are the share `thresholds[g, 0]` of the visible blocks (top-k; both: SpargeAttention2, arXiv 2602.13515).
+
+    The other places are -1. A share of 1 is all blocks. Where block I of one of the query heads of g is not similar, and for 64 queries or fewer, it has
+    all of them, in their order. What is computed is f32.
+
+    *Constraints.*
+
+    - C1. size and queries are positive, and scale is finite.
+    - C2. query and keys have the same B and the same D, and Hq is a multiple of Hk.
+    - C3. begin and end are `[B or 1, ceil(Sq / queries)]`. A first dimension that is known to be 1 is repeated; a dynamic one is B.
+    - C4. The result is `[B, Hk, ceil(Sq / queries), ceil(Sk / size)]`.
+    - C5. key_begin has B elements.
+    - C6. thresholds is `[Hk or 1, 3]`. One row is that of all KV heads.
+
+    *Example.*
+    ```mlir
+    func.func @select(%q: tensor<?x14x?x64xf32>, %k: tensor<?x2x?x64xf32>, %begin: tensor<1x?xi64>, %end: tensor<1x?xi64>)
+        -> tensor<?x2x?x?xi64> {
+      %thresholds = arith.constant dense<[[0.03, 0.9, 0.1]]> : tensor<1x3xf32>
+      %0 = hone.select_means %q, %k by %thresholds from %begin to %end size(64) queries(128) scale(0.125)
+         : (tensor<?x14x?x64xf32>, tensor<?x2x?x64xf32>, tensor<1x3xf32>, tensor<1x?xi64>, tensor<1x?xi64>) -> tensor<?x2x?x?xi64>
+      return %0 : tensor<?x2x?x?xi64>
+    }
+    ```
+  }];
+  let arguments = (ins Hone_TensorOfRank<4>:$query, Hone_CacheOfRank<4>:$keys, Hone_F32TensorOfRank<2>:$thresholds,
+                       TensorRankOf<[I64], [2]>:$begin, TensorRankOf<[I64], [2]>:$end,
+                       Optional<Hone_PerSequence>:$key_begin, I64Attr:$size, I64Attr:$queries, F32Attr:$scale);
+  let results = (outs TensorRankOf<[I64], [4]>:$result);
+  let assemblyFormat = [{
+    $query `,` $keys `by` $thresholds `from` $begin `to` $end (`key_begin` `(` $key_begin^ `)`)? `size` `(` $size `)` `queries` `(` $queries `)`
+    `scale` `(` $scale `)` attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    /// Queries of which all blocks are listed.
+    static constexpr int64_t kFewQueries = 64;
+    /// Columns of thresholds.
+    static constexpr int64_t kThresholds = 3;
   }];
 }
 

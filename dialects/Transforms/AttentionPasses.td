@@ -29,6 +29,11 @@ def SparsifyAttention : Pass<"hone-sparsify-attention", "::mlir::ModuleOp"> {
     fewer, as decoding and verification have, sees all keys. What is selected follows from all queries of a block, so that it matters
     which tokens of a prompt are fed together. Sequences with lengths of their own stay dense.
 
+    With `means`, the same blocks are chosen by mean queries and mean keys (`hone.select_means`, SpargeAttention: Zhang et al., 2025): those with
+    `share` of the attention (top-p), at least the share `least` of all blocks (top-k), and all whose keys are not as similar to each other as
+    `similarity` says. Two blocks of queries share a list. With the file `thresholds`, which `hone calibrate --attention-error` writes, each KV head
+    has its own.
+
     Attention of another kind stays as it is, with a remark: over all keys of an encoder, over trees, with a window as small.
   }];
   let options = [
@@ -37,10 +42,36 @@ def SparsifyAttention : Pass<"hone-sparsify-attention", "::mlir::ModuleOp"> {
     Option<"block", "block", "int64_t", "64", "Keys of a block">,
     Option<"blocks", "blocks", "int64_t", "0", "Blocks between sinks and window that a query selects">,
     Option<"bounds", "bounds", "bool", "false", "Select by bounds of the elements of keys, and not by their means">,
-    Option<"share", "share", "double", "0", "Attention that prompts see, of all; 0: this selects nothing">];
+    Option<"share", "share", "double", "0", "Attention that prompts see, of all; 0: this selects nothing">,
+    Option<"means", "means", "bool", "false", "Select for prompts by mean queries and mean keys">,
+    Option<"least", "least", "double", "0", "With means, blocks that prompts see at least, of all">,
+    Option<"similarity", "similarity", "double", "0.1", "With means, mean cosine of the keys of a block that may be left out">,
+    Option<"thresholds", "thresholds", "std::string", [{""}], "With means, a file with share, least and similarity of each KV head">];
   let statistics = [Statistic<"numAttentions", "num-attentions-sparsified", "Number of attentions over lists of blocks">];
   let dependentDialects = ["::hone::HoneDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];
+}
+
+def MeasureSelection : Pass<"hone-measure-selection", "::mlir::ModuleOp"> {
+  let summary = "Add entries that measure what attention over selected blocks loses";
+  let description = [{
+    For each causal attention of @forward whose queries the state keeps (hone-retain-keys), over the state after a prompt:
+
+    - `@attention_outputs` gives `output.S`, what attention gives over all keys, where S is the slot that has its keys;
+    - `@selection_errors` takes that, and `thresholds.S`, `[1, Hk, 3]`, as `hone.select_means` has them. It gives, for each KV head, sums over all its
+      query heads, queries and elements: `difference.S`, of the magnitudes of what attention over selected blocks gives minus `output.S`, and
+      `magnitude.S`, of the magnitudes of `output.S`; and `blocks.S`, the length of all lists.
+
+    Blocks are selected as hone-sparsify-attention does it with `means` and these sinks, window and block.
+
+    Fails where there is no such attention.
+  }];
+  let options = [
+    Option<"sinks", "sinks", "int64_t", "64", "Keys at the beginning of a sequence that every query sees">,
+    Option<"window", "window", "int64_t", "1024", "Keys up to its own that a query sees">,
+    Option<"block", "block", "int64_t", "64", "Keys of a block">];
+  let dependentDialects = ["::hone::HoneDialect", "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def SkipSoftmax : Pass<"hone-skip-softmax", "::mlir::ModuleOp"> {

@@ -5,44 +5,25 @@
 
 #include "hone/Compress/KeyImportance.h"
 
-#include "hone/io/safetensors.h"
+#include "hone/Compress/SlotTensors.h"
 
 namespace hone::compress {
 
-static constexpr const char *kFormat = "hone key importance", *kVersion = "1";
+static constexpr SlotFormat kFormat = {"hone key importance", "1",
+                                       "the importance of keys, which hone calibrate --kv-importance measures", 1};
 
 absl::Status writeKeyImportance(const std::string &path, const KeyImportance &importance) {
-  std::vector<io::StoredTensor> tensors;
+  SlotTensors contents = {{{"model", importance.model}}, {}};
   for (const auto &[slot, mass] : importance.mass)
-    tensors.push_back({slot, HONE_F32, {std::ssize(mass)}});
-  HONE_ASSIGN_OR_RETURN(
-      io::SafetensorsWriter writer,
-      io::SafetensorsWriter::create(path, std::move(tensors),
-                                    {{"format", kFormat}, {"version", kVersion}, {"model", importance.model}}));
-  for (const auto &[slot, mass] : importance.mass) {
-    std::vector<float> numbers(mass.begin(), mass.end());
-    HONE_RETURN_IF_ERROR(
-        writer.append({reinterpret_cast<const char *>(numbers.data()), numbers.size() * sizeof(float)}));
-  }
-  return writer.commit();
+    contents.tensors[slot] = {{std::ssize(mass)}, {mass.begin(), mass.end()}};
+  return writeSlotTensors(path, kFormat, std::move(contents));
 }
 
 absl::StatusOr<KeyImportance> readKeyImportance(const std::string &path) {
-  HONE_ASSIGN_OR_RETURN(io::SafetensorsReader file, io::SafetensorsReader::open(path));
-  auto of = [&](const char *name) {
-    auto found = file.metadata().find(name);
-    return found == file.metadata().end() ? std::string() : found->second;
-  };
-  if (of("format") != kFormat || of("version") != kVersion)
-    return io::invalid(path, ": expected the importance of keys, which hone calibrate --kv-importance measures");
-  KeyImportance importance = {of("model"), {}};
-  for (const io::StoredTensor &tensor : file.tensors()) {
-    if (tensor.dtype != HONE_F32 || tensor.shape.size() != 1)
-      return io::invalid(path, ": expected '", tensor.name, "' to be f32 of one dimension, but got ",
-                         io::dtypeName(tensor.dtype), " of ", io::shapeText(tensor.shape));
-    std::span numbers(reinterpret_cast<const float *>(file.bytesOf(tensor)), tensor.bytes / sizeof(float));
-    importance.mass[tensor.name].assign(numbers.begin(), numbers.end());
-  }
+  HONE_ASSIGN_OR_RETURN(SlotTensors contents, readSlotTensors(path, kFormat));
+  KeyImportance importance = {contents.metadata["model"], {}};
+  for (const auto &[slot, tensor] : contents.tensors)
+    importance.mass[slot].assign(tensor.numbers.begin(), tensor.numbers.end());
   return importance;
 }
 

@@ -111,10 +111,12 @@ LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPa
   // Of the model as it is rewritten:
   if (options.attention.isListed())
     pm.addPass(createSparsifyAttention(options.attention.getPassOptions()));
-  if (options.attention.isFiltered())
+  if (options.attention.skips())
     pm.addPass(createSkipSoftmax(options.attention.getFilterOptions()));
   if (options.retention.isAsked())
     pm.addPass(createRetainKeys(options.retention.getPassOptions()));
+  if (options.attention.isMeasured)
+    pm.addPass(createMeasureSelection(options.attention.getMeasureOptions()));
   if (options.speculation.takesBatches())
     pm.addPass(createSeparateSequences());
   if (options.speculation.takesTrees())

@@ -70,6 +70,8 @@ class Case:
                 arrays[name] = np.ascontiguousarray(rng.permuted(blocks, axis=-1)[..., :shape[-1]])
             elif name in INTEGERS_OF:
                 arrays[name] = rng.integers(*INTEGERS_OF[name], shape, endpoint=True)
+            elif name == "thresholds":  # of random blocks of 16 keys and 32 queries, which have similarities of about 1/16 and 1/32
+                arrays[name] = rng.uniform((0, 0.2, 0), (0.5, 1, 0.06), shape).astype(np.float32)
             else:
                 arrays[name] = (SPREAD * rng.standard_normal(shape)).astype(np.float32)
         return arrays
@@ -432,6 +434,18 @@ def antidiagonals():
                    q=tensor("B", 4, "Q", 20), k=tensor("B", heads, "K", 20), first=bounds, last=bounds, begin=tensor("B", element="i64"))
 
 
+def means():
+    """The same by mean queries and mean keys: with all blocks similar, with some, and with thresholds of each KV head."""
+    sizes = [{"B": b, "Q": q, "K": k, "L": -(-q // 32), "N": -(-k // 16)} for b, q, k in ((1, 1, 64), (2, 64, 70), (2, 65, 65), (1, 70, 331), (1, 0, 64))]
+    for heads, rows, batch, has_begin in itertools.product((1, 2, 4), (1, "all"), (1, "B"), (False, True)):
+        bounds = tensor(batch, "L", element="i64")
+        begin = {"begin": tensor("B", element="i64")} if has_begin else {}
+        yield Case("hone.select_means.f32",
+                   f"hone.select_means %q, %k by %thresholds from %first to %last {'key_begin(%begin) ' * has_begin}size(16) queries(32) scale(0.7)",
+                   tensor("B", heads, "L", "N", element="i64"), sizes, q=tensor("B", 4, "Q", 20), k=tensor("B", heads, "K", 20),
+                   thresholds=tensor(heads if rows == "all" else 1, 3), first=bounds, last=bounds, **begin)
+
+
 def linear_attentions():
     """Up to a few tokens one by one, and chunks of 16, of which the last is not whole."""
     sizes = [{"B": b, "T": t} for b, t in ((1, 1), (2, 5), (1, 0), (2, 16), (1, 67))]
@@ -504,7 +518,7 @@ def check(case, tools):
 
 def main():
     options = suite.parser(__doc__).parse_args()
-    everything = itertools.chain(products(), packed_products(), norms(), ropes(), attentions(), attention_gradients(), selections(), antidiagonals(), linear_attentions(), windows(), mlps(),
+    everything = itertools.chain(products(), packed_products(), norms(), ropes(), attentions(), attention_gradients(), selections(), antidiagonals(), means(), linear_attentions(), windows(), mlps(),
                                 packed_mlps(), packed_pairs(), sparse_products(), experts(), codebooks())
     cases = [(case.name(), case) for case in everything]
     chosen = [(name, case) for name, case in cases if options.only in name]

@@ -11,10 +11,12 @@ that no key is small enough for changes no bit, and one for which many are chang
 
 import pathlib
 import tempfile
+import typing
 
 import numpy as np
 
 import antidiagonals
+import means
 import runtime
 import suite
 
@@ -61,8 +63,21 @@ PATTERNS = [(10, 100, 0, False, BLOCK, False), (64, 64, 0, False, BLOCK, False),
             (10, 130, 3, False, BLOCK, False), (0, 128, 1, False, BLOCK, True), (64, 200, 2, False, BLOCK, True), (64, 128, 20, False, BLOCK, False),
             (10, 130, 3, True, BLOCK, False), (0, 128, 1, True, BLOCK, True), (64, 128, 20, True, BLOCK, False),
             (100, 300, 3, False, 16, True), (10, 50, 3, True, 16, False), (10, 256, 1, True, 128, True)]
-# Sinks, window, the share of their attention that the queries of a prompt see, and whether sequences are padded.
-SHARES = [(0, 1, 0.5, False), (64, 128, 0.8, False), (10, 70, 0.8, True), (10, 70, 1.0, False)]
+
+
+class Share(typing.NamedTuple):
+    """A share of their attention that the queries of a prompt see, by sums over antidiagonals; or with `similarity` by means, and then the share of
+    the blocks that they see at least."""
+    sinks: int
+    window: int
+    share: float
+    is_padded: bool
+    least: float = 0
+    similarity: typing.Optional[float] = None
+
+
+SHARES = [Share(0, 1, 0.5, False), Share(64, 128, 0.8, False), Share(10, 70, 0.8, True), Share(10, 70, 1.0, False), Share(0, 1, 0.5, False, 0, -1),
+          Share(64, 128, 0.8, False, 0, 0.2), Share(10, 70, 0.6, True, 0.3, -0.5), Share(10, 70, 1.0, False, 0, 0.3), Share(0, 64, 0.01, True, 0.5, 0.0)]
 FEW = 64  # queries of a call that sees all
 PADDING = np.array([70, 5], np.int64)
 SCALE = 0.25
@@ -118,41 +133,58 @@ def visible(arrays, keys, first, pattern, begins, margin):
     return np.repeat(seen, HEADS // KEY_HEADS, axis=1), is_clear
 
 
+def importance_of_lists(query, keys, first, pattern, key_begin):
+    """What lists of blocks go by: the importance of blocks, which are listed whatever it is, which count, and the queries of a list."""
+    if pattern.similarity is not None:
+        values, is_listed, is_visible, distance = means.importance(query, keys, first, pattern.similarity, key_begin)
+        return values, is_listed, is_visible, distance, means.QUERIES
+    values = antidiagonals.importance(query, keys, first, key_begin)
+    return values, np.zeros(values.shape, bool), np.ones(values.shape[1:], bool), np.ones(values.shape[:2]), BLOCK
+
+
 def visible_of_share(arrays, keys, first, pattern, begins):
     """The same as `visible` for lists of blocks of queries with a share of their attention."""
-    sinks, window, share, _ = pattern
+    sinks, window, share = pattern[:3]
     count = arrays["q"].shape[2]
     numbers, own = np.arange(first + count) // BLOCK, first + np.arange(count)
     causal = np.arange(first + count) <= own[:, None]
     seen, is_clear = np.broadcast_to(causal, (2, KEY_HEADS, *causal.shape)).copy(), np.ones((2, count), bool)
     for sequence in range(2 if count > FEW else 0):
         key_begin = begins[sequence]
-        importance = antidiagonals.importance(SCALE * arrays["q"][sequence], keys[sequence], first, key_begin)
-        for begin in range(0, count, BLOCK):
-            queries = slice(begin, min(begin + BLOCK, count))
+        importance, is_listed, is_visible, distance, per_list = importance_of_lists(
+            SCALE * arrays["q"][sequence], keys[sequence], first, pattern, key_begin)
+        for begin in range(0, count, per_list):
+            queries = slice(begin, min(begin + per_list, count))
             sink_begin, sink_end = key_begin // BLOCK, -(-(key_begin + sinks) // BLOCK) if sinks else 0
             end = max(max(first + begin - window + 1, 0) // BLOCK, sink_end)
             for head in range(KEY_HEADS):
-                mass = importance[head, begin // BLOCK]
-                listed = [n for n in range(len(mass)) if n < max(sink_begin, sink_end) or n >= end]
-                total, kept = mass.sum(), mass[listed].sum()
-                order = sorted(range(max(sink_begin, sink_end), end), key=lambda n: -mass[n])
+                mass, counts = importance[head, begin // per_list], is_visible[begin // per_list]
+                is_clear[sequence, queries] &= distance[head, begin // per_list] > MARGIN_OF_BOUNDS
+                others = [n for n in range(len(mass)) if n < max(sink_begin, sink_end) or n >= end]
+                is_sure = is_listed[head, begin // per_list]
+                listed = others + [n for n in range(max(sink_begin, sink_end), end) if is_sure[n]]
+                total, kept, blocks = mass.sum(), mass[listed].sum(), sum(counts[others]) + len(listed) - len(others)
+                order = sorted((n for n in range(max(sink_begin, sink_end), end) if not is_sure[n]), key=lambda n: -mass[n])
                 for place, n in enumerate(order):
                     is_near = abs(kept - share * total) < MARGIN_OF_BOUNDS * total
                     is_near |= place > 0 and mass[order[place - 1]] - mass[n] < MARGIN_OF_BOUNDS * total
                     is_clear[sequence, queries] &= share == 1 or not is_near
-                    if share < 1 and kept >= share * total:
+                    if share < 1 and kept >= share * total and blocks >= pattern.least * counts.sum():
                         break
                     listed.append(n)
                     kept += mass[n]
+                    blocks += 1
                 seen[sequence, head, queries] &= np.isin(numbers, listed)
     return np.repeat(seen, HEADS // KEY_HEADS, axis=1), is_clear
 
 
 def compile_sessions(tools, library, folder, module, cache, pattern):
-    if len(pattern) == 4:
-        sinks, window, share, is_padded = pattern
+    if isinstance(pattern, Share):
+        sinks, window, share, is_padded = pattern[:4]
         options = ["--attention=xattention", f"--attention-share={share}"]
+        if pattern.similarity is not None:
+            options = ["--attention=sparge", f"--attention-share={share}", f"--attention-top-k={pattern.least}",
+                       f"--attention-similarity={pattern.similarity}"]
     else:
         sinks, window, blocks, has_bounds, block, is_padded = pattern
         options = [f"--attention={'quest' if has_bounds else 'top-blocks'}", f"--attention-blocks={blocks}"] if blocks else ["--attention=sinks-window"]
@@ -192,8 +224,8 @@ def feed(random, held, count, cache, has_bounds, block=BLOCK):
 def compare(dense_session, sparse, arrays, keys, held, cache, pattern):
     """Fails where results are not those of dense attention with a mask; of how many queries they were compared, and of how many there are."""
     count, begins = arrays["q"].shape[2], np.zeros(2, np.int64)
-    begins = PADDING if pattern[-1] else begins
-    if len(pattern) == 4:
+    begins = PADDING if (pattern.is_padded if isinstance(pattern, Share) else pattern[-1]) else begins
+    if isinstance(pattern, Share):
         seen, is_clear = visible_of_share(arrays, keys, held, pattern, begins)
     else:
         seen, is_clear = visible(arrays, keys, held, pattern, begins, MARGIN_OF_BOUNDS if pattern[3] else MARGINS[cache])
@@ -271,6 +303,44 @@ def check_skipping(tools, library, folder, cache):
         raise suite.Failure("expected some keys to be skipped")
 
 
+def check_errors(tools, library, folder, pattern):
+    """What `hone-measure-selection` says that attention over selected blocks loses, for a prompt of one sequence."""
+    query, keys = f"tensor<?x{HEADS}x?x{SIZE}xf32>", f"tensor<?x{KEY_HEADS}x?x{SIZE}xf32>"
+    source, measured, artefact = (folder / f"errors-{pattern.share}-{pattern.similarity}.{ending}" for ending in ("mlir", "measured.mlir", "hone"))
+    tokens = '%ids: tensor<?x?xi64> {{onnx.name = "ids", onnx.dims = ["batch", "fresh"]}}, '
+    source.write_text(MODULE.replace("@forward(", "@forward(" + tokens).format(
+        scale=SCALE, heads=HEADS, kv=KEY_HEADS, size=SIZE, argument="", types=f"{query}, {keys}, {keys}", bias="", begin=""))
+    passes = [f"--hone-retain-keys=policy=prefix budget={2**20} sinks=0 recent=1",
+              f"--hone-measure-selection=sinks={pattern.sinks} window={pattern.window}"]
+    suite.run_tool([tools / "hone-opt", source, *passes, "-o", measured])
+    suite.run_tool([tools / "hone", "compile", measured, "--start-from=rewrite", "-o", artefact, "--quiet"])
+    session, count = runtime.Session(runtime.Module(library, artefact)), 421
+    arrays = {name: array[:1] for name, array in feed(np.random.default_rng(4), 0, count, "f32", False).items()}
+    session.forward(arrays | {"ids": np.zeros((1, count), np.int64)}, "out")
+    dense = session.call("attention_outputs", {}, "output.key")
+    thresholds = np.broadcast_to(np.float32([pattern.least, pattern.share, pattern.similarity]), (1, KEY_HEADS, 3)).copy()
+    given = {"thresholds.key": thresholds, "output.key": dense}
+    found = {name: session.call("selection_errors", given, f"{name}.key") for name in ("difference", "magnitude", "blocks")}
+
+    twice = {name: np.concatenate([array, array]) for name, array in arrays.items()}
+    seen, is_clear = (part[:1] for part in visible_of_share(twice, twice["k"], 0, pattern, np.zeros(2, np.int64)))
+    if not is_clear.all():
+        raise suite.Failure("expected the selection of all queries to be clear")
+    k, v = (np.repeat(arrays[name].astype(np.float64), HEADS // KEY_HEADS, axis=1) for name in ("k", "v"))
+    logits = SCALE * arrays["q"].astype(np.float64) @ k.swapaxes(-1, -2)
+    attend = lambda mask: np.where(mask, np.exp(logits), 0) / np.where(mask, np.exp(logits), 0).sum(axis=-1, keepdims=True) @ v
+    exact = attend(np.tri(count, dtype=bool))
+    per_head = lambda values: values.reshape(KEY_HEADS, -1).sum(axis=1)
+    lists = seen[:, ::HEADS // KEY_HEADS, np.minimum(np.arange(means.QUERIES - 1, count + means.QUERIES - 1, means.QUERIES), count - 1)]
+    wanted = {"difference": per_head(np.abs(attend(seen) - exact)), "magnitude": per_head(np.abs(exact)),
+              "blocks": per_head(np.add.reduceat(lists, np.arange(0, count, BLOCK), axis=-1) > 0)}
+    if not np.abs(dense - exact).max() <= CACHES["f32"]:
+        raise suite.Failure(f"expected attention over all keys, but got {np.abs(dense - exact).max()} more or less")
+    for name, values in wanted.items():
+        if not np.allclose(found[name], values, rtol=1e-4):
+            raise suite.Failure(f"expected {name} to be {values}, but got {found[name]}")
+
+
 def check_stateless(tools, library, folder, pattern):
     own = folder / "stateless"
     own.mkdir(exist_ok=True)
@@ -290,9 +360,13 @@ def main():
                  for cache in CACHES for pattern in PATTERNS]
         cases += [(f"without a state, sinks {pattern[0]} window {pattern[1]} blocks {pattern[2]} of {pattern[4]}{' by bounds' * pattern[3]}",
                    lambda pattern=pattern: check_stateless(tools, library, folder, pattern)) for pattern in PATTERNS if pattern[2]]
-        cases += [(f"{cache} sinks {pattern[0]} window {pattern[1]} share {pattern[2]}{' padded' * pattern[3]}",
+        cases += [(f"{cache} sinks {pattern[0]} window {pattern[1]} share {pattern.share}{' padded' * pattern.is_padded}"
+                   + ("" if pattern.similarity is None else f" and {pattern.least} by means with {pattern.similarity}"),
                    lambda cache=cache, pattern=pattern: check_share(tools, library, folder, cache, pattern))
                   for cache in CACHES for pattern in SHARES]
+        cases += [(f"errors with share {pattern.share} and {pattern.least} by means with {pattern.similarity}",
+                   lambda pattern=pattern: check_errors(tools, library, folder, pattern))
+                  for pattern in SHARES if pattern.similarity is not None and not pattern.is_padded]
         cases += [(f"{cache} skipping", lambda cache=cache: check_skipping(tools, library, folder, cache)) for cache in CACHES]
         return suite.run_all([case for case in cases if options.only in case[0]], lambda case: case(), options.jobs)
 

@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace hone {
 #define GEN_PASS_DEF_BLOCKSTATE
@@ -57,8 +58,11 @@ void SlotReads::take(OpOperand &use) {
     return;
   if (auto pool = dyn_cast<PoolKeysOp>(use.getOwner()); pool && hasKernel(pool)) // reads whatever attention does
     return;
-  auto select = dyn_cast<SelectAntidiagonalsOp>(use.getOwner());
-  if (select && use.get() == select.getKeys() && hasKernel(select))
+  bool isListed = TypeSwitch<Operation *, bool>(use.getOwner())
+                      .Case<SelectAntidiagonalsOp, SelectMeansOp>(
+                          [&](auto select) { return use.get() == select.getKeys() && hasKernel(select); })
+                      .Default(false);
+  if (isListed)
     return;
   auto attention = dyn_cast<AttentionOp>(use.getOwner());
   unsigned number = use.getOperandNumber();

@@ -161,25 +161,42 @@ static KernelCall select(PoolKeysOp op) {
           {}};
 }
 
-bool hasKernel(SelectAntidiagonalsOp op) {
+/// Whether kernels read the operands of an operation that lists blocks of keys for blocks of queries, with its keys in blocks.
+template <typename Op> static bool hasListKernel(Op op) {
   return isPlainF32(op.getQuery()) && !getCacheName(op.getKeys().getType()).empty() && isRead(op.getKeyBegin());
 }
 
-/// Of keys in rows, those of f32.
-static KernelCall select(SelectAntidiagonalsOp op) {
+bool hasKernel(SelectAntidiagonalsOp op) { return hasListKernel(op); }
+
+bool hasKernel(SelectMeansOp op) { return hasListKernel(op); }
+
+/// The kernel `name` for the keys of `op`, without attributes; of keys in rows, for those of f32.
+template <typename Op> static KernelCall callListKernel(Op op, StringRef name) {
   RankedTensorType keys = op.getKeys().getType();
   bool isBlocked = isa_and_nonnull<StateLayoutInterface>(keys.getEncoding());
   if (!hasKernel(op) || (!isBlocked && !isPlainF32(op.getKeys())))
     return {};
-  StringRef form = isBlocked ? "blocks." : "";
-  return {("hone.select_antidiagonals." + form + getCacheName(keys)).str(),
+  return {(name + (isBlocked ? ".blocks." : ".") + getCacheName(keys)).str(),
           {{"query", op.getQuery()},
            {"keys", op.getKeys()},
            {"begin", op.getBegin()},
            {"end", op.getEnd()},
            {"keyBegin", op.getKeyBegin()}},
-          {{"size", op.getSize()}, {"queries", op.getQueries()}, {"stride", op.getStride()}},
-          {{"scale", op.getScale().convertToFloat()}, {"share", op.getShare().convertToFloat()}}};
+          {{"size", op.getSize()}, {"queries", op.getQueries()}},
+          {{"scale", op.getScale().convertToFloat()}}};
+}
+
+static KernelCall select(SelectAntidiagonalsOp op) {
+  KernelCall call = callListKernel(op, "hone.select_antidiagonals");
+  call.ints.push_back({"stride", op.getStride()});
+  call.floats.push_back({"share", op.getShare().convertToFloat()});
+  return call;
+}
+
+static KernelCall select(SelectMeansOp op) {
+  KernelCall call = callListKernel(op, "hone.select_means");
+  call.operands.push_back({"thresholds", op.getThresholds()});
+  return call;
 }
 
 //===----------------------------------------------------------------------===//
@@ -233,6 +250,8 @@ static KernelCall select(Operation *op) {
     return select(pool);
   if (auto gradient = dyn_cast<AttentionGradientOp>(op))
     return select(gradient);
+  if (auto blocks = dyn_cast<SelectMeansOp>(op))
+    return select(blocks);
   if (auto blocks = dyn_cast<SelectAntidiagonalsOp>(op))
     return select(blocks);
   if (auto blocks = dyn_cast<SelectBlocksOp>(op); blocks && isPlainF32(blocks.getQuery())) {

@@ -36,6 +36,7 @@ bool hasKernel(PoolKeysOp op);
 
 /// Whether the CPU has a kernel for `op`, with its keys in blocks.
 bool hasKernel(SelectAntidiagonalsOp op);
+bool hasKernel(SelectMeansOp op);
 
 //===----------------------------------------------------------------------===//
 // What selections share

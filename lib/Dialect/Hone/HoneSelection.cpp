@@ -111,8 +111,45 @@ static int64_t divideUp(int64_t size, int64_t by) {
   return ShapedType::isDynamic(size) ? size : llvm::divideCeilSigned(size, by);
 }
 
+/// Whether an operation that lists blocks of keys for blocks of queries has what it needs: query, keys, begin and end, key_begin, its result.
+template <typename Op> static LogicalResult verifyLists(Op op) {
+  ArrayRef<int64_t> query = shapeOf(op.getQuery()), keys = shapeOf(op.getKeys());
+  if (failed(verifySize(op, "the batch of keys", keys[0], query[0])) || // C2
+      failed(verifySize(op, "the last dimension of keys", keys[3], query[3])) ||
+      failed(verifyHeads(op, "the keys", query[1], keys[1])))
+    return failure();
+  int64_t lists = divideUp(query[2], op.getQueries());
+  if (failed(verifyInterval(op, "begin", op.getBegin(), query[0], lists)) || // C3
+      failed(verifyInterval(op, "end", op.getEnd(), query[0], lists)) ||
+      failed(verifyShape(op, "the result", shapeOf(op.getResult()), // C4
+                         {query[0], keys[1], lists, divideUp(keys[2], op.getSize())})))
+    return failure();
+  return verifyCount(op, "key_begin", op.getKeyBegin(), query[0]); // C5
+}
+
+template <typename Op> static LogicalResult reifyLists(Op op, OpBuilder &builder, ReifiedRankedShapedTypeDims &shapes) {
+  auto &sizes = shapes.emplace_back();
+  std::tuple<Value, int64_t, int64_t> from[] = {{op.getQuery(), 0, 1},
+                                                {op.getKeys(), 1, 1},
+                                                {op.getQuery(), 2, op.getQueries()},
+                                                {op.getKeys(), 2, op.getSize()}};
+  ImplicitLocOpBuilder b(op.getLoc(), builder);
+  for (auto [dim, known] : llvm::enumerate(shapeOf(op.getResult()))) {
+    auto [value, number, by] = from[dim];
+    OpFoldResult size = tensor::getMixedSize(b, op.getLoc(), value, number);
+    if (!ShapedType::isDynamic(known))
+      sizes.push_back(b.getIndexAttr(known));
+    else if (by == 1)
+      sizes.push_back(size);
+    else
+      sizes.push_back(arith::CeilDivSIOp::create(b, getValueOrCreateConstantIndexOp(b, op.getLoc(), size),
+                                                 arith::ConstantIndexOp::create(b, by))
+                          .getResult());
+  }
+  return success();
+}
+
 LogicalResult SelectAntidiagonalsOp::verify() {
-  ArrayRef<int64_t> query = shapeOf(getQuery()), keys = shapeOf(getKeys());
   int64_t step = getStride();
   auto isMultiple = [&](int64_t count) { return count > 0 && count % step == 0; };
   if (step <= 0 || !isMultiple(getSize()) || !isMultiple(getQueries())) // select_antidiagonals C1
@@ -122,35 +159,28 @@ LogicalResult SelectAntidiagonalsOp::verify() {
     return failure();
   if (float share = getShare().convertToFloat(); !(share > 0 && share <= 1))
     return emitOpError() << "expected share to be above 0 and at most 1, but got " << share;
-  if (failed(verifySize(*this, "the batch of keys", keys[0], query[0])) || // select_antidiagonals C2
-      failed(verifySize(*this, "the last dimension of keys", keys[3], query[3])) ||
-      failed(verifyHeads(*this, "the keys", query[1], keys[1])))
-    return failure();
-  int64_t lists = divideUp(query[2], getQueries());
-  if (failed(verifyInterval(*this, "begin", getBegin(), query[0], lists)) || // select_antidiagonals C3
-      failed(verifyInterval(*this, "end", getEnd(), query[0], lists)) ||
-      failed(verifyShape(*this, "the result", shapeOf(getResult()), // select_antidiagonals C4
-                         {query[0], keys[1], lists, divideUp(keys[2], getSize())})))
-    return failure();
-  return verifyCount(*this, "key_begin", getKeyBegin(), query[0]); // select_antidiagonals C5
+  return verifyLists(*this); // select_antidiagonals C2, C3, C4, C5
 }
 
 LogicalResult SelectAntidiagonalsOp::reifyResultShapes(OpBuilder &builder, ReifiedRankedShapedTypeDims &shapes) {
-  auto &sizes = shapes.emplace_back();
-  std::tuple<Value, int64_t, int64_t> from[] = {
-      {getQuery(), 0, 1}, {getKeys(), 1, 1}, {getQuery(), 2, getQueries()}, {getKeys(), 2, getSize()}};
-  ImplicitLocOpBuilder b(getLoc(), builder);
-  for (auto [dim, known] : llvm::enumerate(shapeOf(getResult()))) {
-    auto [value, number, by] = from[dim];
-    OpFoldResult size = tensor::getMixedSize(b, getLoc(), value, number);
-    if (!ShapedType::isDynamic(known))
-      sizes.push_back(b.getIndexAttr(known));
-    else if (by == 1)
-      sizes.push_back(size);
-    else
-      sizes.push_back(arith::CeilDivSIOp::create(b, getValueOrCreateConstantIndexOp(b, getLoc(), size),
-                                                 arith::ConstantIndexOp::create(b, by))
-                          .getResult());
-  }
-  return success();
+  return reifyLists(*this, builder, shapes);
+}
+
+//===- select_means -----------------------------------------------------------------------------------------------===//
+
+LogicalResult SelectMeansOp::verify() {
+  if (getSize() <= 0 || getQueries() <= 0) // select_means C1
+    return emitOpError() << "expected size and queries to be positive, but got " << getSize() << " and "
+                         << getQueries();
+  if (failed(verifyScale(*this, getScale())) || failed(verifyLists(*this))) // select_means C2, C3, C4, C5
+    return failure();
+  ArrayRef<int64_t> thresholds = shapeOf(getThresholds()); // select_means C6
+  if (thresholds[0] != 1 &&
+      failed(verifySize(*this, "the first dimension of thresholds", thresholds[0], shapeOf(getKeys())[1])))
+    return failure();
+  return verifySize(*this, "the second dimension of thresholds", thresholds[1], kThresholds);
+}
+
+LogicalResult SelectMeansOp::reifyResultShapes(OpBuilder &builder, ReifiedRankedShapedTypeDims &shapes) {
+  return reifyLists(*this, builder, shapes);
 }

@@ -5,6 +5,7 @@
 // that shows what its layers read, beside the output, and runs it.
 
 #include "hone/cli/calibrate.h"
+#include "AttentionThresholds.h"
 #include "Command.h"
 #include "Compiler.h"
 #include "KeyImportance.h"
@@ -43,6 +44,7 @@ struct CalibrateOptions {
   int64_t maxTokens = std::numeric_limits<int64_t>::max();
   bool integrates = false; // --pqi
   bool ranksKeys = false;  // --kv-importance
+  std::optional<double> attentionError;
   std::optional<int64_t> intervals;
   std::optional<int64_t> costTokens; // first tokens to measure on what errors of weights cost
   std::optional<int64_t> threads;
@@ -88,7 +90,25 @@ CalibrateOptions::CalibrateOptions(OptionSet &set) {
         return ranksKeys && (integrates || costTokens) ? "expected --kv-importance, --pqi or --cost-tokens, but got two"
                                                        : "";
       });
+  set.add("attention-error", attentionError, "SHARE",
+          "Write thresholds of --attention=sparge for each KV head instead, with which what it gives is off by this "
+          "share "
+          "at most")
+      .needs("--attention=sparge", [this] { return compile.attention.isOfMeans(); })
+      .check([this]() -> std::string {
+        if (ranksKeys || integrates || costTokens)
+          return "expected --attention-error, --kv-importance, --pqi or --cost-tokens, but got two";
+        if (compile.attention.share || compile.attention.similarity || !compile.attention.pass.thresholds.empty())
+          return "expected --attention-error to find the share and similarity of --attention=sparge, but they are "
+                 "given";
+        return *attentionError > 0 && *attentionError < 1
+                   ? ""
+                   : "expected --attention-error to be a number between 0 and 1, such as 0.05";
+      });
   set.add("threads", threads, "N", "Threads (default: one for each processor)").upTo(cli::kMostThreads);
+  compile.attention.declare(set, compile.target).needs("--attention-error", [this] {
+    return attentionError.has_value();
+  });
   compile.compression.declare(set);
   compile.compression.declareForms(set);
   compile.outputs.declareRemarks(set);
@@ -198,6 +218,10 @@ static LogicalResult calibrate(const CalibrateOptions &options, MLIRContext *con
     return measureKeyImportance(
         {options.compile, options.tokens, options.output, options.window, options.maxTokens, options.getThreads()},
         context);
+  if (options.attentionError)
+    return measureAttentionThresholds({options.compile, options.tokens, options.output, options.window,
+                                       options.maxTokens, *options.attentionError, options.getThreads()},
+                                      context);
   Location loc = FileLineColLoc::get(context, llvm::sys::path::filename(options.compile.input), 0, 0);
   if (failed(checkRewrites(options, loc)))
     return failure();

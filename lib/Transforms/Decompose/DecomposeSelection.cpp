@@ -3,8 +3,6 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A block is at the place of a list that is the number of those that go before it: all blocks are compared with all.
-//
 //===------------------------------------------------------------------------------------------------------------===//
 
 #include "Decompositions.h"
@@ -13,7 +11,6 @@
 #include "hone/Transforms/DecomposedParts.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 
 #include <limits>
 
@@ -100,17 +97,14 @@ enum : int64_t { Batch, Head, Query, Block, Group, Inner };
 class SelectionBuilder {
 public:
   SelectionBuilder(LocBuilder &builder, SelectBlocksOp op) : builder(builder), op(op) {}
-  Value build() { return buildLists(buildImportance(buildScores())); }
+  Value build() { return buildLists(sumSoftmaxes(builder, buildScores())); }
 
 private:
   Value buildPooledKeys(int64_t begin);
   Value buildProducts(Value query);
   Value buildScores();
-  Value buildImportance(Value scores);
   Value buildLists(Value importance);
-  Value countBefore(Value importance);
-  void addInterval(SmallVector<Operand> &operands);
-  Value isCandidate(LocBuilder &b, ValueRange interval, int64_t loop);
+  BlockRanking getRanking(const Sizes &of) { return BlockRanking(builder, of, op.getBegin(), op.getEnd()); }
 
   LocBuilder &builder;
   SelectBlocksOp op;
@@ -133,21 +127,6 @@ Value SelectionBuilder::buildPooledKeys(int64_t begin) {
     Value row = at.add(first, at.divide(element, width));
     return extractF32(b, op.getPooled(), {at.loop(0), at.loop(1), row, at.modulo(element, width)});
   });
-}
-
-void SelectionBuilder::addInterval(SmallVector<Operand> &operands) {
-  for (Value bounds : {op.getBegin(), op.getEnd()}) {
-    bool isRepeated = cast<RankedTensorType>(bounds.getType()).getDimSize(0) == 1;
-    operands.push_back({bounds, {isRepeated ? Repeated : Batch, Query}});
-  }
-}
-
-/// Whether the block of that loop is one that may be selected; `interval` are begin and end.
-Value SelectionBuilder::isCandidate(LocBuilder &b, ValueRange interval, int64_t loop) {
-  IndexBuilder index{b};
-  Value block = index.loop(loop), isBefore = index.isLess(block, index.of(interval[0]));
-  Value isEarlier = arith::XOrIOp::create(b, isBefore, arith::ConstantOp::create(b, b.getBoolAttr(true)));
-  return index.both(isEarlier, index.isLess(block, index.of(interval[1])));
 }
 
 /// Sums over the elements of the query `[B, Hk, G, Sq, D]`, without the scale.
@@ -173,61 +152,17 @@ Value SelectionBuilder::buildScores() {
   Value query = expandHeads(builder, op.getQuery(), 1, getSize(builder, op.getPooled(), 1)); // [B, Hk, G, Sq, D]
   Value products = buildProducts(query);
   SmallVector<Operand> operands{{products, loopRange(0, 5)}};
-  addInterval(operands);
+  operands.append(getRanking(sizes).getInterval());
   return buildMap(builder, sizes, builder.getF32Type(), operands, [&](LocBuilder &b, ValueRange args) {
     Value score = arith::MulFOp::create(b, args[0], constantF32(b, op.getScale().convertToFloat()));
     Value none = constantF32(b, -std::numeric_limits<float>::infinity());
-    return choose(b, isCandidate(b, args.drop_front(), Block), score, none);
+    return choose(b, BlockRanking::isCandidate(b, args.drop_front(), Block), score, none);
   });
 }
 
-/// The sum of the softmaxes of the heads of a group.
-Value SelectionBuilder::buildImportance(Value scores) {
-  Sizes rows{sizes[Batch], sizes[Head], sizes[Query], sizes[Group]};
-  SmallVector<int64_t> row{Batch, Head, Query, Group}, all = loopRange(0, 5), swapped{0, 1, 2, 4, 3};
-  Value maxima = buildReduce(builder, Reduction::Max, rows, {{scores, swapped}},
-                             [](LocBuilder &, ValueRange args) { return args[0]; });
-  Value exps = buildMap(builder, sizes, builder.getF32Type(), {{scores, all}, {maxima, row}},
-                        [](LocBuilder &b, ValueRange args) -> Value {
-                          return math::ExpOp::create(b, arith::SubFOp::create(b, args[0], args[1]));
-                        });
-  Value sums = buildReduce(builder, Reduction::Sum, rows, {{exps, swapped}},
-                           [](LocBuilder &, ValueRange args) { return args[0]; });
-  return buildReduce(
-      builder, Reduction::Sum, ArrayRef(sizes).drop_back(), {{exps, all}, {sums, row}},
-      [](LocBuilder &b, ValueRange args) -> Value { return arith::DivFOp::create(b, args[0], args[1]); });
-}
-
-/// How many blocks go before each.
-Value SelectionBuilder::countBefore(Value importance) {
-  SmallVector<Operand> operands{{importance, {0, 1, 2, 3}}, {importance, {0, 1, 2, 4}}};
-  addInterval(operands);
-  return buildReduce(builder, Reduction::Sum, ArrayRef(sizes).drop_back(), operands,
-                     [&](LocBuilder &b, ValueRange args) -> Value {
-                       IndexBuilder index{b};
-                       Value isGreater = compare(b, arith::CmpFPredicate::OGT, args[1], args[0]);
-                       Value isEqual = compare(b, arith::CmpFPredicate::OEQ, args[1], args[0]);
-                       Value isFirst = index.both(isEqual, index.isLess(index.loop(4), index.loop(3)));
-                       Value goesBefore = arith::OrIOp::create(b, isGreater, isFirst);
-                       goesBefore = index.both(goesBefore, isCandidate(b, args.drop_front(2), 4));
-                       return choose(b, goesBefore, constantF32(b, 1), constantF32(b, 0));
-                     });
-}
-
-/// Which block has as many before it as the number of each place. Numbers of blocks are exact as f32 below 2^24.
 Value SelectionBuilder::buildLists(Value importance) {
-  Sizes lists(ArrayRef(sizes).drop_back());
-  lists.back() = builder.getIndexAttr(op.getType().getDimSize(3));
-  SmallVector<Operand> operands{{countBefore(importance), {0, 1, 2, 4}}};
-  addInterval(operands);
-  Value none = constantF32(builder, -1);
-  Value blocks = buildReduce(builder, Reduction::Max, lists, operands, [&](LocBuilder &b, ValueRange args) {
-    IndexBuilder index{b};
-    Value isThere = compare(b, arith::CmpFPredicate::OEQ, args[0], asF32(b, index.loop(3)));
-    isThere = index.both(isThere, isCandidate(b, args.drop_front(), 4));
-    return choose(b, isThere, asF32(b, index.loop(4)), none);
-  });
-  return toBlocks(builder, blocks, lists);
+  Sizes blocks(ArrayRef(sizes).drop_back());
+  return getRanking(blocks).buildLists(importance, importance, {}, builder.getIndexAttr(op.getType().getDimSize(3)));
 }
 
 static Value decomposeSelectBlocks(LocBuilder &builder, SelectBlocksOp op) {
@@ -238,4 +173,5 @@ void hone::addSelectionDecompositions(RewritePatternSet &patterns) {
   addDecomposition<PoolKeysOp>(patterns, decomposePoolKeys);
   addDecomposition<SelectBlocksOp>(patterns, decomposeSelectBlocks);
   addDecomposition<SelectAntidiagonalsOp>(patterns, decomposeSelectAntidiagonals);
+  addDecomposition<SelectMeansOp>(patterns, decomposeSelectMeans);
 }

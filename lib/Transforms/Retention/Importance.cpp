@@ -24,15 +24,8 @@ enum : int64_t { Batch, Head, Key, Group, Query };
 
 class MassBuilder {
 public:
-  MassBuilder(LocBuilder &b, Value state, const ScoredLayer &layer) : b(b), attention(layer.attention) {
-    StateOp declared = StateOp::lookup(attention, cast<KvType>(state.getType()));
-    auto view = [&](int64_t slot) -> Value {
-      return KvViewOp::create(b, declared.getSlotAttr(slot).getType(), state, slot);
-    };
-    queries = view(*layer.slots.queries);
-    keys = view(layer.slots.keys);
-    values = view(layer.slots.values);
-  }
+  MassBuilder(LocBuilder &b, Value state, const ScoredLayer &layer)
+      : b(b), attention(layer.attention), parts(layer.getParts(b, state)), queries(parts.query), keys(parts.key) {}
 
   Value build();
 
@@ -42,20 +35,13 @@ private:
 
   LocBuilder &b;
   AttentionOp attention;
-  Value queries, keys, values;
+  AttentionParts parts;
+  Value queries, keys;
 };
 
 } // namespace
 
 Value MassBuilder::buildLse() {
-  AttentionParts parts;
-  parts.query = queries;
-  parts.key = keys;
-  parts.value = values;
-  parts.pattern = attention.getPattern();
-  parts.scale = attention.getScale().convertToFloat();
-  if (std::optional<APFloat> softcap = attention.getSoftcap())
-    parts.softcap = softcap->convertToFloat();
   parts.hasLse = true;
   return AttentionOp::create(b, parts).getLse();
 }
@@ -101,30 +87,16 @@ Value MassBuilder::build() {
 }
 
 void addImportance(func::FuncOp forward, ArrayRef<ScoredLayer> layers) {
-  MLIRContext *context = forward.getContext();
-  LocBuilder b(forward.getLoc(), context);
-  b.setInsertionPointAfter(forward);
-  Type state = forward.getArgumentTypes().back();
-  auto function = func::FuncOp::create(b, kImportance, b.getFunctionType({state}, {}));
-  Block *body = function.addEntryBlock();
-  b.setInsertionPointToStart(body);
-  SmallVector<Value> results;
-  SmallVector<Type> types;
-  for (ScoredLayer layer : layers) {
-    LocBuilder own(layer.attention.getLoc(), context);
-    own.setInsertionPointToEnd(body);
-    results.push_back(MassBuilder(own, body->getArgument(0), layer).build());
-    types.push_back(results.back().getType());
-  }
-  results.push_back(body->getArgument(0));
-  types.push_back(state);
-  b.setInsertionPointToEnd(body);
-  func::ReturnOp::create(b, results);
-  function.setFunctionType(b.getFunctionType({state}, types));
-  StateOp declared = StateOp::lookup(forward, cast<KvType>(state));
+  func::FuncOp function = addStateEntry(forward, kImportance, {}, [&](LocBuilder &b, auto arguments) {
+    SmallVector<Value> masses;
+    for (const ScoredLayer &layer : layers) {
+      b.setLoc(layer.attention->getLoc());
+      masses.push_back(MassBuilder(b, arguments.back(), layer).build());
+    }
+    return masses;
+  });
   for (auto [i, layer] : llvm::enumerate(layers))
-    function.setResultAttr(i, onnxir::kNameAttr,
-                           b.getStringAttr("mass." + declared.getSlotAttr(layer.slots.keys).getName()));
+    function.setResultAttr(i, onnxir::kNameAttr, StringAttr::get(function.getContext(), "mass." + layer.getName()));
 }
 
 } // namespace hone::retention

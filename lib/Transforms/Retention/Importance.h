@@ -7,17 +7,11 @@
 #define HONE_LIB_TRANSFORMS_RETENTION_IMPORTANCE_H
 
 #include "hone/Dialect/Hone/HoneOps.h"
-#include "hone/Dialect/Hone/Retention.h"
+#include "hone/Transforms/ScoredLayers.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace hone::retention {
-
-/// A causal attention of @forward, whose keys and values are slots of the state, and the slots that it has.
-struct ScoredLayer {
-  AttentionOp attention;
-  LayerRetention slots;
-};
 
 /// Adds @importance after `forward`: for each layer the mass of its keys as hone-retain-keys says, `[B, Hk, max(Sk - 1, 0)]`.
 void addImportance(mlir::func::FuncOp forward, llvm::ArrayRef<ScoredLayer> layers);

@@ -85,3 +85,14 @@ func.func @antidiagonals(%q: tensor<?x4x?x64xf32>, %k: tensor<?x2x?x64xf32>, %be
      : (tensor<?x4x?x64xf32>, tensor<?x2x?x64xf32>, tensor<1x?xi64>, tensor<1x?xi64>) -> tensor<?x2x?x?xi64>
   return %0 : tensor<?x2x?x?xi64>
 }
+
+// -----
+
+// CHECK-LABEL: @means
+// CPU: hrt.kernel "hone.select_means.f32" %{{.*}} ints [64, 128] floats [1.250000e-01]
+// CUDA-NOT: hrt.kernel
+func.func @means(%q: tensor<?x4x?x64xf32>, %k: tensor<?x2x?x64xf32>, %t: tensor<1x3xf32>, %begin: tensor<1x?xi64>, %end: tensor<1x?xi64>) -> tensor<?x2x?x?xi64> {
+  %0 = hone.select_means %q, %k by %t from %begin to %end size(64) queries(128) scale(0.125)
+     : (tensor<?x4x?x64xf32>, tensor<?x2x?x64xf32>, tensor<1x3xf32>, tensor<1x?xi64>, tensor<1x?xi64>) -> tensor<?x2x?x?xi64>
+  return %0 : tensor<?x2x?x?xi64>
+}

@@ -3,7 +3,7 @@
 // RUN: hone-opt %s -hone-decompose -split-input-file -remarks-filter=hone-decompose 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: not hone-opt %s -hone-decompose="ops=linear,relu" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
-// UNKNOWN: error: unsupported operation 'relu' to decompose; supported: attention, attention_gradient, convolution, cross_entropy, embedding, gated_mlp, kl_divergence, layer_norm, linear, linear_attention, matmul, mlp, moe, pool, pool_keys, rms_norm, rope, select_antidiagonals, select_blocks, unpack
+// UNKNOWN: error: unsupported operation 'relu' to decompose; supported: attention, attention_gradient, convolution, cross_entropy, embedding, gated_mlp, kl_divergence, layer_norm, linear, linear_attention, matmul, mlp, moe, pool, pool_keys, rms_norm, rope, select_antidiagonals, select_blocks, select_means, unpack
 
 // The option chooses operations.
 // CHECK-LABEL: @two

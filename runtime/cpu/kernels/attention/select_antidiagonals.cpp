@@ -17,8 +17,6 @@ namespace {
 
 using SelectCall = kernels::Call<kernels::SelectAntidiagonals, kernels::NoWeight>;
 
-/// Of no more queries all blocks are listed.
-constexpr int64_t kFewQueries = 64;
 constexpr int64_t kTileRows = 6;   // groups of queries that are multiplied at once
 constexpr int64_t kChunkRows = 36; // those that stay in the cache while they meet the panels of keys
 #ifdef __AVX512F__
@@ -30,20 +28,18 @@ constexpr int64_t kTilePanels = 1;
 template <typename Keys> class Selection {
 public:
   explicit Selection(const SelectCall &call)
-      : call(call), o(call.operands), queries(o.query.sizes[2]), keys(o.keys.sizes[2]), length(o.query.sizes[3]),
-        stride(call.ints.stride), group(o.query.sizes[1] / o.keys.sizes[1]), depth(stride * length),
-        groups(roundUp(keys, stride) / stride), room(roundUp(groups, kTilePanels * kLanes)),
-        vectors(queries > kFewQueries ? o.keys.sizes[0] * o.keys.sizes[1] * room * depth : 0) {}
+      : call(call), lists(call), o(call.operands), queries(o.query.sizes[2]), keys(o.keys.sizes[2]),
+        length(o.query.sizes[3]), stride(call.ints.stride), group(o.query.sizes[1] / o.keys.sizes[1]),
+        depth(stride * length), groups(roundUp(keys, stride) / stride), room(roundUp(groups, kTilePanels * kLanes)),
+        vectors(lists.areSelected() ? o.keys.sizes[0] * o.keys.sizes[1] * room * depth : 0) {}
 
   void run() {
-    int64_t panels = room / kLanes, blocks = o.blocks.sizes[2];
-    if (queries > kFewQueries)
+    int64_t panels = room / kLanes;
+    if (lists.areSelected())
       parallelFor(o.keys.sizes[0] * o.keys.sizes[1] * panels, true,
                   [&](int64_t i) { packKeys(i / panels, i % panels); });
-    // Later blocks see more keys: early and late ones alternate, so that threads have as much work.
-    parallelFor(countRows(o.blocks), queries > kFewQueries, [&](int64_t row) {
-      int64_t place = row % blocks;
-      select(row / blocks, place % 2 == 0 ? place / 2 : blocks - 1 - place / 2);
+    lists.fill([&](int64_t sequenceHead, int64_t block, int64_t begin, int64_t end, List list) {
+      return listShare(sequenceHead, block, begin, end, list);
     });
   }
 
@@ -55,14 +51,8 @@ private:
     return vectors.data() + (sequenceHead * room + panel * kLanes) * depth;
   }
 
-  int64_t firstKeyOf(int64_t sequence) const {
-    if (isAbsent(o.keyBegin))
-      return 0;
-    return larger(static_cast<const int64_t *>(o.keyBegin.data)[sequence * o.keyBegin.strides[0]], 0);
-  }
-
   void packKeys(int64_t sequenceHead, int64_t panel) const {
-    int64_t heads = o.keys.sizes[1], first = firstKeyOf(sequenceHead / heads);
+    int64_t heads = o.keys.sizes[1], first = lists.firstKeyOf(sequenceHead / heads);
     Keys from(o.keys, sequenceHead / heads * o.keys.strides[0] + sequenceHead % heads * o.keys.strides[1]);
     float *to = panelOf(sequenceHead, panel);
     for (int64_t lane = 0; lane < kLanes; ++lane)
@@ -118,7 +108,7 @@ private:
   void addImportance(int64_t sequenceHead, int64_t block, float *importance) const {
     int64_t firstGroup = block * call.ints.queries / stride, end = smaller((block + 1) * call.ints.queries, queries);
     int64_t count = roundUp(end, stride) / stride - firstGroup, rows = count * group;
-    int64_t begin = firstKeyOf(sequenceHead / o.keys.sizes[1]) / stride;
+    int64_t begin = lists.firstKeyOf(sequenceHead / o.keys.sizes[1]) / stride;
     // Group m of the block sees the groups of keys up to that of its last query.
     auto visibleFrom = [&](int64_t m) {
       return smaller((keys - queries + (firstGroup + m + 1) * stride - 1) / stride + 1, groups);
@@ -153,23 +143,9 @@ private:
     }
   }
 
-  void select(int64_t sequenceHead, int64_t block) const {
-    const hone_tensor &blocks = o.blocks;
-    int64_t heads = o.keys.sizes[1], sequence = sequenceHead / heads, places = blocks.sizes[3];
-    int64_t begin = larger(boundOf(o.begin, sequence, block), 0),
-            end = smaller(boundOf(o.end, sequence, block), places);
-    int64_t *list = static_cast<int64_t *>(blocks.data) + sequence * blocks.strides[0] +
-                    sequenceHead % heads * blocks.strides[1] + block * blocks.strides[2];
-    int64_t taken = queries > kFewQueries ? listShare(sequenceHead, block, begin, end, list) : 0;
-    for (; queries <= kFewQueries && begin + taken < end; ++taken)
-      list[taken * blocks.strides[3]] = begin + taken;
-    for (; taken < places; ++taken)
-      list[taken * blocks.strides[3]] = -1;
-  }
-
   /// Lists blocks from `begin` to `end` until those that are seen have the share; how many they are is the result.
-  int64_t listShare(int64_t sequenceHead, int64_t block, int64_t begin, int64_t end, int64_t *list) const {
-    int64_t places = o.blocks.sizes[3], perBlock = call.ints.size / stride, count = larger(end - begin, 0), taken = 0;
+  int64_t listShare(int64_t sequenceHead, int64_t block, int64_t begin, int64_t end, List list) const {
+    int64_t places = o.blocks.sizes[3], perBlock = call.ints.size / stride, count = larger(end - begin, 0);
     int64_t candidates = roundUp(count, kLanes);
     Scratch<float> scratch(room + candidates);
     float *importance = scratch.data(), *values = importance + room, total = 0, seen = 0;
@@ -188,18 +164,13 @@ private:
       else
         seen += sum;
     }
-    while (call.floats.share == 1 || seen < static_cast<float>(call.floats.share) * total) { // all of it are all blocks
-      float greatest = greatestOf(values, count);
-      int64_t i = takeGreatest(values, count);
-      if (i == count)
-        break;
-      seen += greatest;
-      list[taken++ * o.blocks.strides[3]] = begin + i;
-    }
-    return taken;
+    auto share = static_cast<float>(call.floats.share);
+    Seen goal{share == 1 ? __builtin_inff() : share * total, 0}; // all of it are all blocks
+    return listGreatest(values, count, begin, {seen, 0}, goal, list);
   }
 
   const SelectCall &call;
+  BlockLists<SelectCall> lists;
   decltype(SelectCall::operands) o;
   int64_t queries, keys, length, stride, group, depth; // elements of a group
   int64_t groups, room;                                // of keys, and how many whole tiles of panels have
