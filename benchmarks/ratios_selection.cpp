@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdio>
 #include <numeric>
+#include <optional>
 #include <random>
 
 namespace hone::bench {
@@ -62,27 +63,62 @@ private:
 };
 
 struct Ratios {
-  std::vector<double> times, gained, withSelection, selecting;
+  std::vector<double> times, gained, withSelection, selecting, byMeans;
 
-  /// Seconds of dense attention, of selection and of attention over lists.
-  void add(double dense, double selection, double sparse) {
+  /// Seconds of dense attention, of selection and of attention over lists; and of selection by means, where there is one.
+  void add(double dense, double selection, double sparse, std::optional<double> means = std::nullopt) {
     times.push_back(sparse);
     gained.push_back(dense / sparse);
     withSelection.push_back(dense / (selection + sparse));
     selecting.push_back(selection / dense);
+    if (means)
+      byMeans.push_back(*means / dense);
   }
 
   void print(const std::string &name, int64_t keys, double share) const {
     std::printf("%-34s %5lld keys, %4.1f %% of them read: %.3f ms, %.2f times as fast as dense, %.2f with selection, "
-                "which takes %.1f %% of dense\n",
+                "which takes %.1f %% of dense",
                 name.c_str(), static_cast<long long>(keys), 100 * share, 1e3 * median(times), median(gained),
                 median(withSelection), 100 * median(selecting));
+    if (!byMeans.empty())
+      std::printf(", by means %.1f %%", 100 * median(byMeans));
+    std::printf("\n");
     std::fflush(stdout);
   }
 };
 
+/// Selection of SpargeAttention: 128 queries share a list, and all blocks are similar, so that none is left out of it.
+class MeanSelection {
+public:
+  MeanSelection(const Problem::Attention &attention, int64_t tokens, double share)
+      : thresholds{0, static_cast<float>(share), -1}, begin(static_cast<size_t>(tokens / kQueries), 0),
+        end(begin.size()), selected(static_cast<size_t>(kKeyHeads * tokens / kQueries * tokens / kBlock)) {
+    for (size_t i = 0; i < end.size(); ++i)
+      end[i] = static_cast<int64_t>(i) * kQueries / kBlock;
+    int64_t lists = tokens / kQueries;
+    operands.query = attention.query;
+    operands.keys = attention.key;
+    operands.thresholds = viewOf(thresholds, HONE_F32, {1, 3});
+    operands.begin = viewOf(begin.data(), HONE_I64, {1, lists});
+    operands.end = viewOf(end.data(), HONE_I64, {1, lists});
+    operands.blocks = viewOf(selected.data(), HONE_I64, {1, kKeyHeads, lists, tokens / kBlock});
+  }
+
+  double select(const Options &options, cpu::Isa isa) const {
+    constexpr int64_t ints[] = {kBlock, kQueries};
+    constexpr double floats[] = {0.125};
+    return timeOf(findKernel("hone.select_means.blocks.f32", isa), options.threads, operands, ints, floats);
+  }
+
+private:
+  static constexpr int64_t kQueries = 128;
+  float thresholds[3];
+  std::vector<int64_t> begin, end, selected;
+  kernels::SelectMeans::Operands<kernels::NoWeight> operands = {};
+};
+
 /// A prompt whose blocks of queries read their own block of keys and others before it, `share` of them in all. Selection is that of
-/// XAttention; its lists, which follow from what keys hold, are not those that are read.
+/// XAttention, and that of SpargeAttention beside it; their lists, which follow from what keys hold, are not those that are read.
 void prefill(const Options &options, Pool &pool, cpu::Isa isa, int64_t tokens, double share, const std::string &name) {
   Problem problem(tokens, tokens, pool.all());
   int64_t blocks = tokens / kBlock, most = static_cast<int64_t>(std::ceil(static_cast<double>(blocks) * share));
@@ -111,12 +147,13 @@ void prefill(const Options &options, Pool &pool, cpu::Isa isa, int64_t tokens, d
   constexpr int64_t ints[] = {kBlock, kBlock, kStride};
   const double floats[] = {0.125, share};
   hone_kernel_fn select = findKernel("hone.select_antidiagonals.blocks.f32", isa);
+  MeanSelection means(problem.attention, tokens, share);
   Ratios ratios;
   takeTurns(options, [&](bool counts) {
     double dense = problem.attend(options, isa, nullptr, 0), sparse = problem.attend(options, isa, &listed, kBlock);
-    double selecting = timeOf(select, options.threads, selection, ints, floats);
+    double selecting = timeOf(select, options.threads, selection, ints, floats), byMeans = means.select(options, isa);
     if (counts)
-      ratios.add(dense, selecting, sparse);
+      ratios.add(dense, selecting, sparse, byMeans);
   });
   ratios.print(name, tokens, 2.0 * static_cast<double>(read) / static_cast<double>(kKeyHeads * blocks * (blocks + 1)));
 }

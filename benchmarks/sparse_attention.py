@@ -47,7 +47,7 @@ def patterns_of(window, blocks, sizes, all_sinks, near):
                 yield f"{name}, {count} of {size} beside {sinks} and {near} keys", (sinks, near, count, name, size, None)
     for share in (0.5, 0.8, 0.9, 0.95):
         yield f"xattention, {share:g} with {all_sinks[-1]} and {near} keys", (all_sinks[-1], near, share, "xattention", BLOCK, None)
-    for size, share, similarity in itertools.product(sizes, (0.5, 0.8, 0.9, 0.95), (-1.0, 0.1, 0.3)):
+    for size, share, similarity in itertools.product(sizes, (0.5, 0.8, 0.9), (-1.0, 0.1, 0.2, 0.25, 0.3)):
         yield (f"sparge, {share:g} in blocks of {size} with {similarity:g} and {all_sinks[-1]} and {near} keys",
                (all_sinks[-1], near, share, "sparge", size, similarity))
     for factor in (0.01, 0.1, 1.0, 4.0, 16.0, 64.0):

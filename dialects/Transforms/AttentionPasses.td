@@ -34,6 +34,8 @@ def SparsifyAttention : Pass<"hone-sparsify-attention", "::mlir::ModuleOp"> {
     `similarity` says. Two blocks of queries share a list. With the file `thresholds`, which `hone calibrate --attention-error` writes, each KV head
     has its own.
 
+    With `blocks` and `share` or `means`, prompts read the latter, and calls with 64 tokens or fewer, as decoding and verification have, the former.
+
     Attention of another kind stays as it is, with a remark: over all keys of an encoder, over trees, with a window as small.
   }];
   let options = [

@@ -74,10 +74,12 @@ class Share(typing.NamedTuple):
     is_padded: bool
     least: float = 0
     similarity: typing.Optional[float] = None
+    decode: int = 0  # blocks that single queries of calls with few of them select by bounds; 0: they see all
 
 
 SHARES = [Share(0, 1, 0.5, False), Share(64, 128, 0.8, False), Share(10, 70, 0.8, True), Share(10, 70, 1.0, False), Share(0, 1, 0.5, False, 0, -1),
-          Share(64, 128, 0.8, False, 0, 0.2), Share(10, 70, 0.6, True, 0.3, -0.5), Share(10, 70, 1.0, False, 0, 0.3), Share(0, 64, 0.01, True, 0.5, 0.0)]
+          Share(64, 128, 0.8, False, 0, 0.2), Share(10, 70, 0.6, True, 0.3, -0.5), Share(10, 70, 1.0, False, 0, 0.3), Share(0, 64, 0.01, True, 0.5, 0.0),
+          Share(10, 140, 0.6, True, 0, -1, 3), Share(64, 128, 0.8, False, decode=2)]
 FEW = 64  # queries of a call that sees all
 PADDING = np.array([70, 5], np.int64)
 SCALE = 0.25
@@ -146,6 +148,8 @@ def visible_of_share(arrays, keys, first, pattern, begins):
     """The same as `visible` for lists of blocks of queries with a share of their attention."""
     sinks, window, share = pattern[:3]
     count = arrays["q"].shape[2]
+    if pattern.decode and count <= FEW:
+        return visible(arrays, keys, first, (sinks, window, pattern.decode, True, BLOCK, pattern.is_padded), begins, MARGIN_OF_BOUNDS)
     numbers, own = np.arange(first + count) // BLOCK, first + np.arange(count)
     causal = np.arange(first + count) <= own[:, None]
     seen, is_clear = np.broadcast_to(causal, (2, KEY_HEADS, *causal.shape)).copy(), np.ones((2, count), bool)
@@ -185,6 +189,7 @@ def compile_sessions(tools, library, folder, module, cache, pattern):
         if pattern.similarity is not None:
             options = ["--attention=sparge", f"--attention-share={share}", f"--attention-top-k={pattern.least}",
                        f"--attention-similarity={pattern.similarity}"]
+        options += ["--attention-decode=quest", f"--attention-blocks={pattern.decode}"] if pattern.decode else []
     else:
         sinks, window, blocks, has_bounds, block, is_padded = pattern
         options = [f"--attention={'quest' if has_bounds else 'top-blocks'}", f"--attention-blocks={blocks}"] if blocks else ["--attention=sinks-window"]
@@ -361,7 +366,8 @@ def main():
         cases += [(f"without a state, sinks {pattern[0]} window {pattern[1]} blocks {pattern[2]} of {pattern[4]}{' by bounds' * pattern[3]}",
                    lambda pattern=pattern: check_stateless(tools, library, folder, pattern)) for pattern in PATTERNS if pattern[2]]
         cases += [(f"{cache} sinks {pattern[0]} window {pattern[1]} share {pattern.share}{' padded' * pattern.is_padded}"
-                   + ("" if pattern.similarity is None else f" and {pattern.least} by means with {pattern.similarity}"),
+                   + ("" if pattern.similarity is None else f" and {pattern.least} by means with {pattern.similarity}")
+                   + f" and {pattern.decode} blocks" * bool(pattern.decode),
                    lambda cache=cache, pattern=pattern: check_share(tools, library, folder, cache, pattern))
                   for cache in CACHES for pattern in SHARES]
         cases += [(f"errors with share {pattern.share} and {pattern.least} by means with {pattern.similarity}",

@@ -16,6 +16,7 @@ namespace hone {
 struct AttentionOptions {
   static constexpr int64_t kSmallestBlock = 16, kLargestBlock = 128; // keys
   std::string pattern; // sinks-window, top-blocks, quest, xattention, sparge, skip-softmax, or empty: that of the model
+  std::string decode;  // top-blocks or quest beside a pattern of prompts, or empty: all keys
   int64_t blocks = 16;
   SparsifyAttentionOptions pass;
   std::optional<double> share, least, similarity; // as the pass has them
@@ -26,12 +27,12 @@ struct AttentionOptions {
   bool isAsked() const { return !pattern.empty() && !isMeasured; }
   bool isListed() const { return isAsked() && !isFiltered(); }
   bool isFiltered() const { return isAsked() && pattern == "skip-softmax"; }
-  bool isQuest() const { return pattern == "quest"; }
+  bool isQuest() const { return pattern == "quest" || decode == "quest"; }
   bool isOfMeans() const { return pattern == "sparge"; }
   bool isOfShare() const { return pattern == "xattention" || isOfMeans(); }
   /// Whether attention leaves out what its own logits say, with or without lists.
   bool skips() const { return isFiltered() || (isAsked() && skip.has_value()); }
-  bool isOfBlocks() const { return pattern == "top-blocks" || isQuest(); }
+  bool isOfBlocks() const { return pattern == "top-blocks" || isQuest() || !decode.empty(); }
   SparsifyAttentionOptions getPassOptions() const {
     SparsifyAttentionOptions options = pass;
     options.blocks = isOfBlocks() ? blocks : 0;
@@ -83,12 +84,19 @@ struct AttentionOptions {
         .check([this] {
           return isOfBlocks() && pass.window < 2 * pass.block
                      ? "expected --attention-window to be at least " + std::to_string(2 * pass.block) +
-                           " with --attention=" + pattern + ", but got " + std::to_string(pass.window)
+                           " with --attention" + (decode.empty() ? "=" + pattern : "-decode=" + decode) + ", but got " +
+                           std::to_string(pass.window)
                      : "";
         });
+    set.add("attention-decode", decode, "PATTERN",
+            "With --attention=xattention or sparge, which blocks tokens after a prompt see: top-blocks or quest, as "
+            "--attention has them (default: all)")
+        .oneOf({"top-blocks", "quest"})
+        .needs("--attention=xattention or --attention=sparge", [this] { return isOfShare(); });
     set.add("attention-blocks", blocks, "N",
-            "With --attention=top-blocks or quest, how many blocks between them a token sees (default: 16)")
-        .needs("--attention=top-blocks or --attention=quest", [this] { return isOfBlocks(); })
+            "With --attention=top-blocks or quest, or --attention-decode, how many blocks between them a token sees "
+            "(default: 16)")
+        .needs("--attention=top-blocks, --attention=quest or --attention-decode", [this] { return isOfBlocks(); })
         .upTo(kMostListedKeys / kLargestBlock);
     set.add("attention-block-size", pass.block, "N",
             "With --attention, how many keys a block has: 16, 32, 64 or 128 (default: 64)")

@@ -45,7 +45,7 @@ BlockLists::BlockLists(AttentionOp op, const SparsifyAttentionOptions &options)
       sequences(op.getKeyBegin() || op.getLags() ? tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 0)
                                                  : OpFoldResult(b.getIndexAttr(1))),
       lists(tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 2)) {
-  Value queries = getValueOrCreateConstantIndexOp(b, op.getLoc(), lists);
+  queries = getValueOrCreateConstantIndexOp(b, op.getLoc(), lists);
   keys = tensor::DimOp::create(b, op.getKey(), 2);
   first = arith::SubIOp::create(b, keys, queries);
   if (perList > 1)
@@ -77,6 +77,32 @@ Value BlockLists::buildMeans(Value thresholds) {
   Value selected = SelectMeansOp::create(b, getType(getSizes(places)), op.getQuery(), op.getKey(), thresholds, begin,
                                          end, op.getKeyBegin(), size, perList, op.getScale());
   return buildSelected(selected, places);
+}
+
+void BlockLists::selectForFew() { isForFew = true; }
+
+Value BlockLists::areFew() {
+  static_assert(SelectMeansOp::kFewQueries == SelectAntidiagonalsOp::kFewQueries);
+  Value most = ListIndices{b}.constant(SelectMeansOp::kFewQueries);
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::sle, queries, most);
+}
+
+Value BlockLists::choose(Value few, Value many) {
+  ListIndices index{b};
+  auto placesOf = [&](Value of) { return tensor::DimOp::create(b, of, 3).getResult(); };
+  Value placesOfFew = placesOf(few), placesOfMany = placesOf(many), isFew = areFew();
+  SmallVector<OpFoldResult> sizes = getSizes(index.larger(placesOfFew, placesOfMany));
+  sizes[2] = getAsOpFoldResult(queries);
+  return buildIntegers(sizes, [&](ListIndices &at, ArrayRef<Value> loops, const Sequence &) {
+    Value zero = at.constant(0), one = at.constant(1);
+    auto read = [&](Value from, Value places, Value list) {
+      Value place = at.smaller(loops[3], at.larger(at.sub(places, one), zero));
+      Value block = tensor::ExtractOp::create(at.b, from, ValueRange{loops[0], loops[1], list, place});
+      return at.choose(at.isLess(loops[3], places), at.of(block), at.constant(-1));
+    };
+    Value ofFew = read(few, placesOfFew, loops[2]), ofMany = read(many, placesOfMany, at.divide(loops[2], perList));
+    return at.choose(isFew, ofFew, ofMany);
+  });
 }
 
 SmallVector<OpFoldResult> BlockLists::getSizes(OpFoldResult places) {
@@ -129,18 +155,18 @@ Value BlockLists::buildIntegers(ArrayRef<OpFoldResult> sizes,
   return linalg::GenericOp::create(b, init.getType(), ofSequences, init, maps, loops, body).getResult(0);
 }
 
-Value BlockLists::buildBound(llvm::function_ref<Value(const Query &)> get) {
+Value BlockLists::buildBegin() {
   return buildIntegers({sequences, lists}, [&](ListIndices &index, ArrayRef<Value> loops, const Sequence &sequence) {
-    return get(buildQuery(index, sequence, loops[1]));
+    return buildQuery(index, sequence, loops[1]).begin;
   });
 }
 
-Value BlockLists::buildBegin() {
-  return buildBound([](const Query &query) { return query.begin; });
-}
-
 Value BlockLists::buildEnd() {
-  return buildBound([](const Query &query) { return query.end; });
+  Value isUsed = isForFew ? areFew() : Value();
+  return buildIntegers({sequences, lists}, [&](ListIndices &index, ArrayRef<Value> loops, const Sequence &sequence) {
+    Query query = buildQuery(index, sequence, loops[1]);
+    return isUsed ? index.choose(isUsed, query.end, query.begin) : query.end;
+  });
 }
 
 Value BlockLists::buildSelected(Value selected, OpFoldResult places) {

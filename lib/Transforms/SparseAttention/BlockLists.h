@@ -52,6 +52,12 @@ public:
   /// With those that are needed by mean queries and mean keys, by the operand of select_means.
   mlir::Value buildMeans(mlir::Value thresholds);
 
+  /// Lets calls of more queries than decoding and verification have select nothing: their lists are not used.
+  void selectForFew();
+  /// Of lists for single queries, those of calls with few queries are of `few`, and those of others of this, whose lists `many` some queries share. They have as
+  /// many places as the longer ones.
+  mlir::Value choose(mlir::Value few, mlir::Value many);
+
 private:
   /// The blocks of the queries of a list, the own key of whose last is `own`, in the step of a computation: sinks are those from `sinkBegin`
   /// to `sinkEnd`, the window those from `end` on, and others may be selected from `begin` to `end`.
@@ -70,12 +76,13 @@ private:
   mlir::RankedTensorType getType(mlir::ArrayRef<mlir::OpFoldResult> sizes);
   /// How many blocks there are.
   mlir::Value countBlocks();
+  /// Whether a call is one of few queries.
+  mlir::Value areFew();
   Query buildQuery(ListIndices &index, const Sequence &sequence, mlir::Value number);
   /// The i64 tensor of these sizes, sequences first, that `element` computes, where it is called with the loops.
   mlir::Value
   buildIntegers(mlir::ArrayRef<mlir::OpFoldResult> sizes,
                 llvm::function_ref<mlir::Value(ListIndices &, mlir::ArrayRef<mlir::Value>, const Sequence &)> element);
-  mlir::Value buildBound(llvm::function_ref<mlir::Value(const Query &)> get);
   mlir::Value buildBegin();
   mlir::Value buildEnd();
   /// Lists whose last places are those of `selected`, of which there are `places`.
@@ -91,7 +98,8 @@ private:
   int64_t sinks, window, size;
   int64_t perList, sinkBlocks, windowBlocks;
   mlir::OpFoldResult sequences, lists;
-  mlir::Value keys, first; // how many there are, own key of query 0 of a sequence without a lag
+  mlir::Value queries, keys, first; // how many there are, own key of query 0 of a sequence without a lag
+  bool isForFew = false;
 };
 
 /// Makes `op` read the keys of `lists` alone, of which each is of so many queries, in blocks of `size`.

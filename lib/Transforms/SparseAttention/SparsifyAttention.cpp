@@ -53,16 +53,14 @@ struct SparsifyAttention : impl::SparsifyAttentionBase<SparsifyAttention> {
     if (blocks > 0 && window < 2 * block) // the pooled key of a block is whole where the one after it is
       return emitError(UnknownLoc::get(context))
              << "expected window to be at least " << 2 * block << ", two blocks, but got " << window.getValue();
-    if (!(share >= 0 && share <= 1) || (share > 0 && blocks > 0))
+    if (!(share >= 0 && share <= 1))
       return emitError(UnknownLoc::get(context))
-             << "expected share to be 0 to 1, and 0 with blocks, but got "
-             << llvm::formatv("{0}", share.getValue()).str() << " and " << blocks.getValue();
+             << "expected share to be 0 to 1, but got " << llvm::formatv("{0}", share.getValue()).str();
     auto isShare = [](double number) { return number >= 0 && number <= 1; };
-    if (means && (!isShare(least) || !(similarity >= -1 && similarity <= 1) || blocks > 0))
+    if (means && (!isShare(least) || !(similarity >= -1 && similarity <= 1)))
       return emitError(UnknownLoc::get(context))
-             << llvm::formatv("expected least to be 0 to 1, similarity -1 to 1 and blocks 0 with means, but got {0}, "
-                              "{1} and {2}",
-                              least.getValue(), similarity.getValue(), blocks.getValue())
+             << llvm::formatv("expected least to be 0 to 1 and similarity -1 to 1, but got {0} and {1}",
+                              least.getValue(), similarity.getValue())
                     .str();
     if (share > 0 && !means && block % kAntidiagonalStride != 0)
       return emitError(UnknownLoc::get(context)) << "expected block to be a multiple of " << kAntidiagonalStride
@@ -104,19 +102,32 @@ private:
   }
 
   LogicalResult sparsify(AttentionOp op, PooledKeys &pooled) {
-    SparsifyAttentionOptions options;
-    options.sinks = sinks, options.window = window, options.block = block, options.blocks = blocks;
-    options.bounds = bounds, options.share = share, options.means = means;
-    Value ofHeads = means ? buildThresholds(op) : Value();
-    if (means && !ofHeads)
-      return failure();
-    BlockLists lists(op, options);
-    setLists(op,
-             blocks > 0  ? lists.buildPooled(pooled.get(op))
-             : means     ? lists.buildMeans(ofHeads)
-             : share > 0 ? lists.buildShares()
-                         : lists.build(),
-             block, lists.getQueries());
+    bool selectsForPrompts = share > 0 || means, selectsForQueries = blocks > 0;
+    SparsifyAttentionOptions ofPrompts, ofQueries;
+    ofPrompts.sinks = sinks, ofPrompts.window = window, ofPrompts.block = block;
+    ofQueries = ofPrompts;
+    ofPrompts.share = share, ofPrompts.means = means;
+    ofQueries.blocks = blocks, ofQueries.bounds = bounds;
+    Value lists;
+    int64_t queries = 1;
+    if (selectsForPrompts) {
+      Value numbers = means ? buildThresholds(op) : Value();
+      if (means && !numbers)
+        return failure();
+      BlockLists prompts(op, ofPrompts);
+      lists = means ? prompts.buildMeans(numbers) : prompts.buildShares();
+      queries = prompts.getQueries();
+      if (selectsForQueries) {
+        BlockLists single(op, ofQueries);
+        single.selectForFew();
+        lists = prompts.choose(single.buildPooled(pooled.get(op)), lists);
+        queries = 1;
+      }
+    } else {
+      BlockLists single(op, ofQueries);
+      lists = selectsForQueries ? single.buildPooled(pooled.get(op)) : single.build();
+    }
+    setLists(op, lists, block, queries);
     describe(op);
     return success();
   }
@@ -163,10 +174,7 @@ private:
 
   void describe(AttentionOp op) {
     ++numAttentions;
-    std::string selected = blocks > 0 ? llvm::formatv(", and {0} blocks between them by {1} of their keys",
-                                                      blocks.getValue(), bounds ? "bounds" : "the mean")
-                                            .str()
-                                      : "";
+    std::string selected;
     if (!thresholds.empty())
       selected = ", and in prompts the blocks between them that each KV head needs by its thresholds for mean keys";
     else if (means)
@@ -178,6 +186,11 @@ private:
       selected = llvm::formatv(", and in prompts the blocks between them that have {0:P0} of their attention",
                                share.getValue())
                      .str();
+    if (blocks > 0)
+      selected +=
+          llvm::formatv(", and{0} {1} blocks between them by {2} of their keys",
+                        selected.empty() ? "" : " after prompts", blocks.getValue(), bounds ? "bounds" : "the mean")
+              .str();
     remark::passed(op.getLoc(), remark::RemarkOpts::name(kRemark).category(kPass))
         << llvm::formatv("queries see the first {0} keys and the last {1}, in blocks of {2}", sinks.getValue(),
                          window.getValue(), block.getValue())

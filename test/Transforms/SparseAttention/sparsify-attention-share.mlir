@@ -1,10 +1,8 @@
 // RUN: hone-opt %s --hone-sparsify-attention="sinks=64 window=128 share=0.9" --split-input-file | FileCheck %s
 // RUN: hone-opt %s --hone-sparsify-attention="sinks=64 window=128 share=0.9" --split-input-file --remarks-filter="hone-sparsify-attention" 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: not hone-opt %s --split-input-file --hone-sparsify-attention="share=1.1" 2>&1 | FileCheck %s --check-prefix=SHARE
-// RUN: not hone-opt %s --split-input-file --hone-sparsify-attention="share=0.5 blocks=1" 2>&1 | FileCheck %s --check-prefix=BOTH
 // RUN: not hone-opt %s --split-input-file --hone-sparsify-attention="share=0.5 block=40" 2>&1 | FileCheck %s --check-prefix=BLOCK
-// SHARE: expected share to be 0 to 1, and 0 with blocks, but got 1.10 and 0
-// BOTH: expected share to be 0 to 1, and 0 with blocks, but got 0.50 and 1
+// SHARE: expected share to be 0 to 1, but got 1.10
 // BLOCK: expected block to be a multiple of 16 with share, but got 40
 
 // Sixty-four queries share a list: two blocks of sinks, as the first may begin in one, four of the window, and as many as there are of what is selected.
