@@ -33,10 +33,23 @@ HOPS = 3  # pieces of a chain
 QUERIES = 512  # of a window, whose keys are counted
 
 
-def patterns_of(window, blocks, sizes, all_sinks, near):
+def read_thresholds(path):
+    """Of a file of `hone calibrate --attention-error`: the path, sinks, window and keys of a block, and rows of thresholds for the KV heads of each layer."""
+    data = path.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:8 + size])
+    said = header.pop("__metadata__")
+    rows = [np.frombuffer(data, np.float32, 3 * tensor["shape"][0], 8 + size + tensor["data_offsets"][0]).reshape(-1, 3)
+            for name, tensor in header.items() if not name.startswith("__padding__")]
+    return path, int(said["sinks"]), int(said["window"]), int(said["block"]), rows
+
+
+def patterns_of(window, blocks, sizes, all_sinks, near, thresholds):
     """By name: sinks, window, blocks or the share of the attention, how they are selected, keys of a block, and the similarity of sparge; or the factor
-    of skip-softmax; or None. With smaller blocks as many more are selected. `near` keys are the window of patterns that select."""
+    of skip-softmax; or what read_thresholds gives; or None. With smaller blocks as many more are selected. `near` keys are the window of patterns that select."""
     yield "dense", None
+    for path in thresholds:
+        yield f"sparge, thresholds of {path.name}", read_thresholds(path)
     for sinks in all_sinks:
         for eighths in (1, 2, 3, 4):
             yield f"sinks-window, {sinks} and {window * eighths // 8} keys", (sinks, window * eighths // 8, 0, "", BLOCK, None)
@@ -59,6 +72,10 @@ def flags_of(pattern):
         return []
     if isinstance(pattern, float):
         return ["--attention=skip-softmax", f"--attention-skip={pattern}"]
+    if isinstance(pattern[0], pathlib.Path):
+        path, sinks, window, size, _ = pattern
+        return ["--attention=sparge", f"--attention-sinks={sinks}", f"--attention-window={window}", f"--attention-block-size={size}",
+                f"--attention-thresholds={path}"]
     sinks, window, blocks, name, size, similarity = pattern
     flags = [f"--attention={name or 'sinks-window'}", f"--attention-sinks={sinks}", f"--attention-window={window}", f"--attention-block-size={size}"]
     option = "share" if name in ("xattention", "sparge") else "blocks"
@@ -177,8 +194,11 @@ def share_of(weights, forced, may, share):
     return selected & may
 
 
-def choose(query, key, rows, pattern, group):
-    """The keys of sinks, window and selected blocks: `[heads, rows, tokens]`. `group` query heads select together."""
+def choose(query, key, rows, pattern, group, layer):
+    """The keys of sinks, window and selected blocks: `[heads, rows, tokens]`. `group` query heads select together. `layer` is the number of the attention."""
+    if isinstance(pattern[0], pathlib.Path):
+        _, sinks, window, keys, of_layers = pattern
+        pattern = sinks, window, of_layers[layer][:, 1, None, None], "sparge", keys, of_layers[layer][:, 2]
     sinks, window, blocks, name, keys, similarity = pattern
     heads, count, size = query.shape
     places, sink_end = np.arange(-(-count // keys)), -(-sinks // keys)
@@ -186,7 +206,7 @@ def choose(query, key, rows, pattern, group):
     first = rows // per_list * per_list
     window_begin = (np.maximum(first - window + 1, 0) // keys)[:, None]
     forced = (places < sink_end) | (places >= window_begin)
-    if not blocks:
+    if name == "":
         selected = np.broadcast_to(forced, (heads, *forced.shape))
     elif name == "xattention":
         weights = antidiagonals.importance(query, key[::group], 0)[:, rows // per_list]
@@ -212,7 +232,7 @@ def reading(session, wanted, windows, patterns):
     """By pattern: the mean share of keys that queries read, that of the last queries, and the mean and the largest share of attention that
     queries drop."""
     group, sums = group_of(session, wanted), {name: [] for name, _ in patterns}
-    for query, key, logits in attention_inputs(session, wanted, windows):
+    for number, (query, key, logits) in enumerate(attention_inputs(session, wanted, windows)):
         count = logits.shape[1]
         rows = np.unique(np.linspace(0, count - 1, QUERIES).astype(int))
         causal = np.arange(count) <= rows[:, None]
@@ -223,7 +243,7 @@ def reading(session, wanted, windows, patterns):
             if pattern is None:
                 kept = np.broadcast_to(causal, logits.shape)
             else:
-                kept = causal & (skip(logits, rows, pattern) if isinstance(pattern, float) else choose(query, key, rows, pattern, group))
+                kept = causal & (skip(logits, rows, pattern) if isinstance(pattern, float) else choose(query, key, rows, pattern, group, number % len(wanted)))
             dropped = np.where(kept, 0, probabilities).sum(axis=-1)
             shares = (kept.sum(axis=-1) / (rows + 1)).mean(axis=0)
             sums[name].append((shares.mean(), shares[rows >= count - BLOCK].mean(), dropped.mean(), float(dropped.max())))
@@ -266,6 +286,8 @@ def parse():
     options.add_argument("--block-sizes", type=numbers, default=[BLOCK], help="keys of a block")
     options.add_argument("--sinks", type=numbers, default=[0, 64], help="first keys that all queries see")
     options.add_argument("--near", type=int, default=128, metavar="KEYS", help="the window of patterns that select blocks or shares")
+    options.add_argument("--thresholds", type=pathlib.Path, nargs="+", default=[], metavar="FILE",
+                         help="files of hone calibrate --attention-error without --attention-top-k, a pattern each")
     options.add_argument("--only", nargs="+", default=[""], help="patterns whose names contain one of these, beside dense")
     options.add_argument("--tokens", type=int, default=16384, help="how many tokens to measure perplexity on")
     options.add_argument("--needles", type=int, default=40, help="needles for each depth, and chains")
@@ -299,7 +321,8 @@ def main():
     tasks = needles.make(text[options.tokens + 1:], options.window, DEPTHS, options.needles, vocabulary)
     tasks = [[task for task in tasks if task.depth == depth] for depth in DEPTHS]
     tasks.append(needles.make_chains(text[options.tokens + 1:], options.window, HOPS, options.needles, vocabulary))
-    patterns = [(name, pattern) for name, pattern in patterns_of(options.window, options.blocks, options.block_sizes, options.sinks, options.near) if pattern is None or any(part in name for part in options.only)]
+    patterns = [(name, pattern) for name, pattern in patterns_of(options.window, options.blocks, options.block_sizes, options.sinks, options.near, options.thresholds)
+                if pattern is None or any(part in name for part in options.only)]
     windows = text[:options.windows * options.window].astype(np.int64).reshape(options.windows, options.window)
     shares = reading(*open_model(model), windows, patterns)
     print("| pattern | keys read: mean, by the last queries | attention dropped: mean, most | perplexity | recall at depth "

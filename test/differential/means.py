@@ -33,11 +33,12 @@ def importance(query, keys, first, similarity, key_begin=0, size=BLOCK, queries=
     lists, blocks = np.arange(means.shape[1]), np.arange(key_means.shape[1])
     last = first + np.minimum((lists + 1) * queries, count) - 1
     is_visible = (blocks * size <= last[:, None]) & ((blocks + 1) * size > key_begin)
-    is_similar = key_similarities >= similarity
+    limits = np.broadcast_to(similarity, key_heads)[:, None]  # of each KV head
+    is_similar = key_similarities >= limits
     scores = means @ np.repeat(key_means, heads // key_heads, axis=0).swapaxes(1, 2)
     scores = np.where(is_visible & np.repeat(is_similar, heads // key_heads, axis=0)[:, None], scores, -np.inf)
     weights = np.exp(scores - np.maximum(scores.max(axis=-1, keepdims=True), -1e30))
     weights = weights / np.maximum(weights.sum(axis=-1, keepdims=True), 1e-30)
-    is_listed = ~is_similar[:, None] | (similarities < similarity)[:, :, None]
-    distance = np.minimum(np.abs(similarities - similarity), np.abs(key_similarities[:, key_begin // size:] - similarity).min(axis=-1)[:, None])
+    is_listed = ~is_similar[:, None] | (similarities < limits)[:, :, None]
+    distance = np.minimum(np.abs(similarities - limits), np.abs(key_similarities[:, key_begin // size:] - limits).min(axis=-1)[:, None])
     return weights.reshape(key_heads, -1, len(lists), len(blocks)).sum(axis=1), is_listed, is_visible, distance

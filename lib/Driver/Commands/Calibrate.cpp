@@ -5,10 +5,9 @@
 // that shows what its layers read, beside the output, and runs it.
 
 #include "hone/cli/calibrate.h"
-#include "AttentionThresholds.h"
+#include "AttentionMeasures.h"
 #include "Command.h"
 #include "Compiler.h"
-#include "KeyImportance.h"
 #include "ModelFolder.h"
 #include "Options/Progress.h"
 #include "Pqi.h"
@@ -214,14 +213,12 @@ static LogicalResult calibrate(const CalibrateOptions &options, MLIRContext *con
     return measurePqi({options.compile, options.tokens, options.output, options.window, options.maxTokens,
                        options.intervals.value_or(8), options.getThreads()},
                       context);
+  AttentionMeasureOptions ofAttention = {options.compile, options.tokens,    options.output,
+                                         options.window,  options.maxTokens, options.getThreads()};
   if (options.ranksKeys)
-    return measureKeyImportance(
-        {options.compile, options.tokens, options.output, options.window, options.maxTokens, options.getThreads()},
-        context);
+    return measureKeyImportance(ofAttention, context);
   if (options.attentionError)
-    return measureAttentionThresholds({options.compile, options.tokens, options.output, options.window,
-                                       options.maxTokens, *options.attentionError, options.getThreads()},
-                                      context);
+    return measureAttentionThresholds(ofAttention, *options.attentionError, context);
   Location loc = FileLineColLoc::get(context, llvm::sys::path::filename(options.compile.input), 0, 0);
   if (failed(checkRewrites(options, loc)))
     return failure();
