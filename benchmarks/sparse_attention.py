@@ -31,6 +31,7 @@ BLOCK = 64
 DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 HOPS = 3  # pieces of a chain
 QUERIES = 512  # of a window, whose keys are counted
+FEW = 64  # tokens of a call that selects for each of them
 
 
 def read_thresholds(path):
@@ -58,6 +59,10 @@ def patterns_of(window, blocks, sizes, all_sinks, near, thresholds):
             for size, count in itertools.product(sizes, blocks):
                 count = count * BLOCK // size
                 yield f"{name}, {count} of {size} beside {sinks} and {near} keys", (sinks, near, count, name, size, None)
+    for sinks in all_sinks:
+        for size, count in itertools.product(sizes, blocks):
+            count = count * BLOCK // size
+            yield f"quest after dense prompts, {count} of {size} beside {sinks} and {near} keys", (sinks, near, count, "after", size, None)
     for share in (0.5, 0.8, 0.9, 0.95):
         yield f"xattention, {share:g} with {all_sinks[-1]} and {near} keys", (all_sinks[-1], near, share, "xattention", BLOCK, None)
     for size, share, similarity in itertools.product(sizes, (0.5, 0.8, 0.9), (-1.0, 0.1, 0.2, 0.25, 0.3)):
@@ -77,7 +82,8 @@ def flags_of(pattern):
         return ["--attention=sparge", f"--attention-sinks={sinks}", f"--attention-window={window}", f"--attention-block-size={size}",
                 f"--attention-thresholds={path}"]
     sinks, window, blocks, name, size, similarity = pattern
-    flags = [f"--attention={name or 'sinks-window'}", f"--attention-sinks={sinks}", f"--attention-window={window}", f"--attention-block-size={size}"]
+    names = {"": ["--attention=sinks-window"], "after": ["--attention=sparge", "--attention-share=1", "--attention-decode=quest"]}
+    flags = [*names.get(name, [f"--attention={name}"]), f"--attention-sinks={sinks}", f"--attention-window={window}", f"--attention-block-size={size}"]
     option = "share" if name in ("xattention", "sparge") else "blocks"
     flags += [f"--attention-similarity={similarity}"] if name == "sparge" else []
     return flags + ([f"--attention-{option}={blocks}"] if blocks else [])
@@ -206,6 +212,8 @@ def choose(query, key, rows, pattern, group, layer):
     first = rows // per_list * per_list
     window_begin = (np.maximum(first - window + 1, 0) // keys)[:, None]
     forced = (places < sink_end) | (places >= window_begin)
+    if name == "after":
+        forced = forced | (rows < count - FEW)[:, None]
     if name == "":
         selected = np.broadcast_to(forced, (heads, *forced.shape))
     elif name == "xattention":
@@ -218,7 +226,7 @@ def choose(query, key, rows, pattern, group, layer):
     else:
         whole = count // keys
         scores = scores_of(query[:, rows], key[:, :whole * keys].reshape(heads, whole, keys, size), name)
-        may = (places[:whole] >= sink_end) & (places[:whole] < window_begin)
+        may = (places[:whole] >= sink_end) & (places[:whole] < window_begin) & ~forced[:, :whole]
         scores = np.where(may, scores, -np.inf)
         weights = np.exp(scores - np.maximum(scores.max(axis=-1, keepdims=True), -1e30))
         weights /= np.maximum(weights.sum(axis=-1, keepdims=True), 1e-30)
@@ -250,24 +258,28 @@ def reading(session, wanted, windows, patterns):
     return {name: (*np.mean(found, axis=0)[:3], max(most for *_, most in found)) for name, found in sums.items()}
 
 
-def recalls(module, tasks):
-    """How much of each task's answer a model gives, the tokens before it given as a prompt."""
+def recalls(module, tasks, apart):
+    """How much of each task's answer a model gives, the tokens before it given as a prompt, but for the last `apart` of all, which are fed after it."""
     names = module.names("forward", runtime.INPUT)
     for task in tasks:
-        ids = task.tokens[None].astype(np.int64)
-        arrays = {"input_ids": ids, "attention_mask": np.ones_like(ids), "position_ids": np.arange(ids.shape[1], dtype=np.int64)[None]}
-        session = runtime.Session(module)
-        logits = session.forward({name: arrays[name] for name in names}, "logits")
+        ids, session, logits = task.tokens[None].astype(np.int64), runtime.Session(module), []
+        end = ids.shape[1] - apart
+        for begin, stop in [(0, end)] + [(end, ids.shape[1])] * bool(apart):
+            arrays = {"input_ids": np.ascontiguousarray(ids[:, begin:stop]), "attention_mask": np.ones((1, stop), np.int64),
+                      "position_ids": np.arange(begin, stop, dtype=np.int64)[None]}
+            logits.append(session.forward({name: arrays[name] for name in names}, "logits")[0])
         session.close()
-        yield needles.recall(task, logits[0])
+        yield needles.recall(task, np.concatenate(logits))
 
 
 def measure(build, model, pattern, tokens, tasks, window, artefact):
     """Perplexity, and the mean recall of each list of tasks. `artefact` is no path of one before: one path is one program, while that is loaded."""
     run(build / "bin" / "hone", "compile", model, *flags_of(pattern), "-o", artefact, "--quiet")
-    perplexity = json.loads(run(build / "bin" / "hone", "eval", artefact, "--tokens", tokens, "--window", window, "--json"))["perplexity"]
+    apart = FEW if isinstance(pattern, tuple) and "after" in pattern else 0  # fed by calls that select for each token
+    chunk = ["--chunk", apart] if apart else []
+    perplexity = json.loads(run(build / "bin" / "hone", "eval", artefact, "--tokens", tokens, "--window", window, *chunk, "--json"))["perplexity"]
     module = runtime.Module(build / "lib" / "libhone_rt.so", artefact)
-    found = [float(np.mean(list(recalls(module, some)))) for some in tasks]
+    found = [float(np.mean(list(recalls(module, some, apart)))) for some in tasks]
     module.close()
     return perplexity, found
 
