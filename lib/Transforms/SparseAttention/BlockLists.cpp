@@ -91,7 +91,7 @@ Value BlockLists::choose(Value few, Value many) {
   ListIndices index{b};
   auto placesOf = [&](Value of) { return tensor::DimOp::create(b, of, 3).getResult(); };
   Value placesOfFew = placesOf(few), placesOfMany = placesOf(many), isFew = areFew();
-  SmallVector<OpFoldResult> sizes = getSizes(index.larger(placesOfFew, placesOfMany));
+  SmallVector<OpFoldResult> sizes = getSizes(index.choose(isFew, placesOfFew, placesOfMany));
   sizes[2] = getAsOpFoldResult(queries);
   return buildIntegers(sizes, [&](ListIndices &at, ArrayRef<Value> loops, const Sequence &) {
     Value zero = at.constant(0), one = at.constant(1);

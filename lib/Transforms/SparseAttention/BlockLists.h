@@ -54,8 +54,8 @@ public:
 
   /// Lets calls of more queries than decoding and verification have select nothing: their lists are not used.
   void selectForFew();
-  /// Of lists for single queries, those of calls with few queries are of `few`, and those of others of this, whose lists `many` some queries share. They have as
-  /// many places as the longer ones.
+  /// Lists for single queries: in calls with few queries those of `few`, and in others those of `many`, lists of this, each of which some queries
+  /// share. They have as many places as what is chosen.
   mlir::Value choose(mlir::Value few, mlir::Value many);
 
 private:
