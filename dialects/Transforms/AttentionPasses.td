@@ -62,7 +62,7 @@ def MeasureSelection : Pass<"hone-measure-selection", "::mlir::ModuleOp"> {
     - `@attention_outputs` gives `output.S`, what attention gives over all keys, where S is the slot that has its keys;
     - `@selection_errors` takes that, and `thresholds.S`, `[1, Hk, 3]`, as `hone.select_means` has them. It gives, for each KV head, sums over all its
       query heads, queries and elements: `difference.S`, of the magnitudes of what attention over selected blocks gives minus `output.S`, and
-      `magnitude.S`, of the magnitudes of `output.S`; and `blocks.S`, the length of all lists.
+      `magnitude.S`, of the magnitudes of `output.S`; and `blocks.S`, the length of all lists. `lists.S` are these, as `#hone.blocks` has them.
 
     Blocks are selected as hone-sparsify-attention does it with `means` and these sinks, window and block.
 

@@ -4,6 +4,7 @@
 // The model is compiled as one whose keys are bounded, but to more than there are: so its state has the queries too, and entries over it measure.
 
 #include "AttentionMeasures.h"
+#include "AttentionReport.h"
 
 #include "hone/Artefact/Artefact.h"
 #include "hone/Compress/AttentionThresholds.h"
@@ -86,11 +87,9 @@ LogicalResult measureKeyImportance(const AttentionMeasureOptions &options, MLIRC
   return success();
 }
 
-using Chosen = std::map<std::string, std::vector<cli::HeadThresholds>>;
-
 /// A line for each layer, and what all heads read together.
-static void print(const Chosen &chosen, size_t tokens) {
-  size_t heads = 0;
+static void print(ArrayRef<cli::LayerThresholds> chosen, size_t tokens) {
+  size_t count = 0;
   double blocks = 0, greatest = 0;
   for (const auto &[slot, layer] : chosen) {
     double ofLayer = 0, worst = 0;
@@ -99,17 +98,25 @@ static void print(const Chosen &chosen, size_t tokens) {
       worst = std::max(worst, head.error);
       blocks += head.blocks;
     }
-    heads += layer.size();
+    count += layer.size();
     greatest = std::max(greatest, worst);
     llvm::outs() << llvm::formatv("{0}: {1:P1} of the blocks, errors up to {2:P1}\n", slot, ofLayer, worst);
   }
   llvm::outs() << llvm::formatv(
-      "thresholds of {0} KV heads of {1} layers on {2} tokens: {3:P1} of the blocks, errors up to {4:P1}\n", heads,
-      chosen.size(), tokens, blocks / static_cast<double>(heads), greatest);
+      "thresholds of {0} KV heads of {1} layers on {2} tokens: {3:P1} of the blocks, errors up to {4:P1}\n", count,
+      chosen.size(), tokens, blocks / static_cast<double>(count), greatest);
 }
 
-LogicalResult measureAttentionThresholds(const AttentionMeasureOptions &options, double error, MLIRContext *context) {
+LogicalResult measureAttentionThresholds(const AttentionMeasureOptions &options, double error, const std::string &page,
+                                         MLIRContext *context) {
   Location loc = getLocation(options, context);
+  io::FileWriter pageFile;
+  if (!page.empty()) {
+    auto writer = io::FileWriter::create(page);
+    if (failed(report(loc, writer.status())))
+      return failure();
+    pageFile = *std::move(writer);
+  }
   FailureOr<MeasuredCopy> copy = compileCopy(options, /*measuresSelection=*/true, context);
   if (failed(copy))
     return failure();
@@ -123,6 +130,10 @@ LogicalResult measureAttentionThresholds(const AttentionMeasureOptions &options,
       for (double threshold : {head.least, head.share, head.similarity})
         thresholds.rows[slot].push_back(static_cast<float>(threshold));
   if (failed(report(loc, compress::writeAttentionThresholds(options.output, thresholds))))
+    return failure();
+  if (!page.empty() &&
+      (failed(report(loc, pageFile.write(makeAttentionPage(options.compile.input, *chosen, pattern.block)))) ||
+       failed(report(loc, pageFile.commit()))))
     return failure();
   print(*chosen, copy->tokens.ids.size());
   return success();

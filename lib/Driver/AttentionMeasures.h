@@ -22,9 +22,10 @@ struct AttentionMeasureOptions {
 llvm::LogicalResult measureKeyImportance(const AttentionMeasureOptions &options, mlir::MLIRContext *context);
 
 /// Writes thresholds of SpargeAttention for each KV head, found on windows of tokens so that errors are at most `error`, for
-/// `hone compile --attention-thresholds` (compress::AttentionThresholds). Fails after an error; no file appears then.
+/// `hone compile --attention-thresholds` (compress::AttentionThresholds), and to `page`, unless that is empty, a page of HTML that shows what they leave
+/// out. Fails after an error; no file appears then.
 llvm::LogicalResult measureAttentionThresholds(const AttentionMeasureOptions &options, double error,
-                                               mlir::MLIRContext *context);
+                                               const std::string &page, mlir::MLIRContext *context);
 
 } // namespace hone
 

@@ -152,6 +152,8 @@ caption { text-align: left; font-weight: 600; padding: .5rem 0; }
 th, td { padding: .25rem .75rem .25rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--grid); }
 td.number, th.number { text-align: right; } tbody th { font-weight: 400; overflow-wrap: anywhere; }
 code { overflow-wrap: anywhere; }
+.masks { display: flex; flex-wrap: wrap; gap: 1rem; } .mask { margin: 0; } .mask svg { width: 12rem; height: 12rem; border: 1px solid var(--grid); }
+.mask path { fill: var(--point); } .mask figcaption { font-weight: 400; font-size: 14px; color: var(--faint); }
 td.heat { background: color-mix(in srgb, var(--point) var(--heat), var(--paper)); }
 )";
 

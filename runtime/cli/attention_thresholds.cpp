@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "hone/cli/progress.h"
 
+#include <algorithm>
 #include <array>
 
 namespace hone::cli {
@@ -17,6 +18,7 @@ using io::invalid;
 
 constexpr std::array kShares = {0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.93, 0.96, 0.98, 0.99};
 constexpr std::array kSimilarities = {-1.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6};
+constexpr size_t kResults = 4; // of each layer
 constexpr std::string_view kOutputs = "attention_outputs", kErrors = "selection_errors";
 
 /// Sums over windows for one KV head.
@@ -29,6 +31,8 @@ struct Candidate {
   double share, similarity;
   std::vector<std::vector<HeadSums>> layers;
 };
+
+using Chosen = std::vector<LayerThresholds>;
 
 class ThresholdSearch {
 public:
@@ -44,23 +48,32 @@ public:
 
   /// The layers by slot, and how many KV heads each has.
   absl::Status readLayers();
-  /// Adds what the window that the session has loses at a candidate.
-  absl::Status measure(size_t candidate, std::span<const io::Array> outputs);
-  absl::StatusOr<std::vector<io::Array>> computeOutputs() { return session.call(kOutputs, {}); }
-
-  std::map<std::string, std::vector<HeadThresholds>> choose(double error) const;
+  /// What attention gives over all keys of the window that the session has.
+  absl::Status computeOutputs() {
+    HONE_ASSIGN_OR_RETURN(outputs, session.call(kOutputs, {}));
+    return absl::OkStatus();
+  }
+  /// Adds what that window loses at a candidate.
+  absl::Status measure(size_t candidate);
+  Chosen choose(double error) const;
+  /// Sets which blocks are read in that window.
+  absl::Status readLists(Chosen &chosen);
 
 private:
   struct Layer {
     std::string slot;
     int64_t heads;
   };
+  using Row = std::array<double, 3>; // of thresholds
+
+  template <typename GetRow> absl::StatusOr<std::vector<io::Array>> callErrors(GetRow getRow);
 
   const std::string &artefact;
   rt::Session &session;
   double least;
   std::vector<Layer> layers;
   std::vector<Candidate> candidates;
+  std::vector<io::Array> outputs;
 };
 
 } // namespace
@@ -76,31 +89,36 @@ absl::Status ThresholdSearch::readLayers() {
   return absl::OkStatus();
 }
 
-absl::Status ThresholdSearch::measure(size_t number, std::span<const io::Array> outputs) {
-  Candidate &candidate = candidates[number];
-  std::vector<std::vector<float>> rows;
+/// With the thresholds that `getRow` has for a KV head of a layer.
+template <typename GetRow> absl::StatusOr<std::vector<io::Array>> ThresholdSearch::callErrors(GetRow getRow) {
+  std::vector<std::vector<float>> rows(layers.size());
   std::vector<std::string> names;
   std::vector<rt::NamedTensor> inputs;
-  rows.reserve(layers.size());
   names.reserve(2 * layers.size());
   for (size_t i = 0; i < layers.size(); ++i) {
-    std::vector<float> &row = rows.emplace_back();
     for (int64_t head = 0; head < layers[i].heads; ++head)
-      for (double threshold : {least, candidate.share, candidate.similarity})
-        row.push_back(static_cast<float>(threshold));
-    hone_tensor thresholds = {row.data(), HONE_F32, 3, {1, layers[i].heads, 3}, {3 * layers[i].heads, 3, 1}};
+      for (double threshold : getRow(i, static_cast<size_t>(head)))
+        rows[i].push_back(static_cast<float>(threshold));
+    hone_tensor thresholds = {rows[i].data(), HONE_F32, 3, {1, layers[i].heads, 3}, {3 * layers[i].heads, 3, 1}};
     inputs.push_back({names.emplace_back("thresholds." + layers[i].slot), thresholds});
     inputs.push_back({names.emplace_back("output." + layers[i].slot), outputs[i].view()});
   }
-  HONE_ASSIGN_OR_RETURN(std::vector<io::Array> results, session.call(kErrors, inputs));
+  return session.call(kErrors, inputs);
+}
+
+absl::Status ThresholdSearch::measure(size_t number) {
+  Candidate &candidate = candidates[number];
+  auto getRow = [&](size_t, size_t) { return Row{least, candidate.share, candidate.similarity}; };
+  HONE_ASSIGN_OR_RETURN(std::vector<io::Array> results, callErrors(getRow));
   candidate.layers.resize(layers.size());
   for (size_t i = 0; i < layers.size(); ++i) {
+    auto sumsOf = [&](size_t result) { return results[kResults * i + result].as<float>(); };
     candidate.layers[i].resize(static_cast<size_t>(layers[i].heads));
     for (size_t head = 0; head < candidate.layers[i].size(); ++head) {
       HeadSums &sums = candidate.layers[i][head];
-      sums.difference += results[3 * i].as<float>()[head];
-      sums.magnitude += results[3 * i + 1].as<float>()[head];
-      sums.blocks += results[3 * i + 2].as<float>()[head];
+      sums.difference += sumsOf(0)[head];
+      sums.magnitude += sumsOf(1)[head];
+      sums.blocks += sumsOf(2)[head];
       if (!std::isfinite(sums.difference) || !std::isfinite(sums.magnitude))
         return invalid(artefact, ": what attention '", layers[i].slot, "' gives is not a number");
     }
@@ -108,11 +126,33 @@ absl::Status ThresholdSearch::measure(size_t number, std::span<const io::Array> 
   return absl::OkStatus();
 }
 
-std::map<std::string, std::vector<HeadThresholds>> ThresholdSearch::choose(double error) const {
-  std::map<std::string, std::vector<HeadThresholds>> chosen;
-  for (size_t i = 0; i < layers.size(); ++i)
+absl::Status ThresholdSearch::readLists(Chosen &chosen) {
+  auto getRow = [&](size_t layer, size_t head) {
+    const HeadThresholds &found = chosen[layer].heads[head];
+    return Row{found.least, found.share, found.similarity};
+  };
+  HONE_ASSIGN_OR_RETURN(std::vector<io::Array> results, callErrors(getRow));
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const io::Array &lists = results[kResults * i + 3]; // [1, heads, lists, places]
+    auto count = static_cast<size_t>(lists.shape()[2]), places = static_cast<size_t>(lists.shape()[3]);
+    for (size_t head = 0; head < static_cast<size_t>(layers[i].heads); ++head)
+      for (size_t list = 0; list < count; ++list) {
+        std::vector<int64_t> &blocks = chosen[i].heads[head].lists.emplace_back();
+        for (int64_t block : lists.as<int64_t>().subspan((head * count + list) * places, places))
+          if (block >= 0)
+            blocks.push_back(block);
+        std::ranges::sort(blocks);
+      }
+  }
+  return absl::OkStatus();
+}
+
+Chosen ThresholdSearch::choose(double error) const {
+  Chosen chosen;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    chosen.push_back({layers[i].slot, {}});
     for (size_t head = 0; head < static_cast<size_t>(layers[i].heads); ++head) {
-      HeadThresholds &best = chosen[layers[i].slot].emplace_back();
+      HeadThresholds &best = chosen.back().heads.emplace_back();
       best.least = least;
       double all = candidates.front().layers[i][head].blocks;
       for (const Candidate &candidate : candidates) {
@@ -125,12 +165,13 @@ std::map<std::string, std::vector<HeadThresholds>> ThresholdSearch::choose(doubl
         best.error = sums.magnitude > 0 ? sums.difference / sums.magnitude : 0;
       }
     }
+  }
   return chosen;
 }
 
-absl::StatusOr<std::map<std::string, std::vector<HeadThresholds>>>
-searchAttentionThresholds(const std::string &artefact, const CalibrationTokens &tokens, double error, double least,
-                          int threads) {
+absl::StatusOr<std::vector<LayerThresholds>> searchAttentionThresholds(const std::string &artefact,
+                                                                       const CalibrationTokens &tokens, double error,
+                                                                       double least, int threads) {
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<const rt::Module> module, loadModule(artefact));
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<rt::Session> session, rt::openLanguageSession(module, threads));
   HONE_ASSIGN_OR_RETURN(rt::LanguageModel model, rt::LanguageModel::over(*session));
@@ -144,13 +185,15 @@ searchAttentionThresholds(const std::string &artefact, const CalibrationTokens &
     auto window =
         std::span(tokens.ids).subspan(static_cast<size_t>(i * tokens.window), static_cast<size_t>(tokens.window));
     HONE_RETURN_IF_ERROR(model.feed(window, /*logitsToKeep=*/1).status());
-    HONE_ASSIGN_OR_RETURN(std::vector<io::Array> outputs, search.computeOutputs());
+    HONE_RETURN_IF_ERROR(search.computeOutputs());
     for (int64_t candidate = 0; candidate < count; ++candidate) {
-      HONE_RETURN_IF_ERROR(search.measure(static_cast<size_t>(candidate), outputs));
+      HONE_RETURN_IF_ERROR(search.measure(static_cast<size_t>(candidate)));
       progress.update(i * count + candidate + 1);
     }
   }
-  return search.choose(error);
+  Chosen chosen = search.choose(error);
+  HONE_RETURN_IF_ERROR(search.readLists(chosen));
+  return chosen;
 }
 
 } // namespace hone::cli

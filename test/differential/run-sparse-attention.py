@@ -337,10 +337,17 @@ def check_errors(tools, library, folder, pattern):
     exact = attend(np.tri(count, dtype=bool))
     per_head = lambda values: values.reshape(KEY_HEADS, -1).sum(axis=1)
     lists = seen[:, ::HEADS // KEY_HEADS, np.minimum(np.arange(means.QUERIES - 1, count + means.QUERIES - 1, means.QUERIES), count - 1)]
+    wanted_blocks = np.add.reduceat(lists, np.arange(0, count, BLOCK), axis=-1) > 0
     wanted = {"difference": per_head(np.abs(attend(seen) - exact)), "magnitude": per_head(np.abs(exact)),
-              "blocks": per_head(np.add.reduceat(lists, np.arange(0, count, BLOCK), axis=-1) > 0)}
+              "blocks": per_head(wanted_blocks)}
     if not np.abs(dense - exact).max() <= CACHES["f32"]:
         raise suite.Failure(f"expected attention over all keys, but got {np.abs(dense - exact).max()} more or less")
+    listed = np.zeros((1, *wanted_blocks.shape[1:]), bool)
+    found_lists = session.call("selection_errors", given, "lists.key")
+    for place in np.argwhere(found_lists >= 0):
+        listed[(*place[:3], found_lists[tuple(place)])] = True
+    if not np.array_equal(listed, wanted_blocks):
+        raise suite.Failure("expected the lists of other blocks")
     for name, values in wanted.items():
         if not np.allclose(found[name], values, rtol=1e-4):
             raise suite.Failure(f"expected {name} to be {values}, but got {found[name]}")

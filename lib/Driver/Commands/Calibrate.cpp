@@ -44,6 +44,7 @@ struct CalibrateOptions {
   bool integrates = false; // --pqi
   bool ranksKeys = false;  // --kv-importance
   std::optional<double> attentionError;
+  std::string attentionPage; // --attention-report
   std::optional<int64_t> intervals;
   std::optional<int64_t> costTokens; // first tokens to measure on what errors of weights cost
   std::optional<int64_t> threads;
@@ -103,6 +104,12 @@ CalibrateOptions::CalibrateOptions(OptionSet &set) {
         return *attentionError > 0 && *attentionError < 1
                    ? ""
                    : "expected --attention-error to be a number between 0 and 1, such as 0.05";
+      });
+  set.add("attention-report", attentionPage, "FILE.html",
+          "With --attention-error, also write a page that shows what each KV head reads")
+      .needs("--attention-error", [this] { return attentionError.has_value(); })
+      .check([this] {
+        return llvm::StringRef(attentionPage).ends_with(".html") ? "" : "expected --attention-report to end in .html";
       });
   set.add("threads", threads, "N", "Threads (default: one for each processor)").upTo(cli::kMostThreads);
   compile.attention.declare(set, compile.target).needs("--attention-error", [this] {
@@ -218,7 +225,7 @@ static LogicalResult calibrate(const CalibrateOptions &options, MLIRContext *con
   if (options.ranksKeys)
     return measureKeyImportance(ofAttention, context);
   if (options.attentionError)
-    return measureAttentionThresholds(ofAttention, *options.attentionError, context);
+    return measureAttentionThresholds(ofAttention, *options.attentionError, options.attentionPage, context);
   Location loc = FileLineColLoc::get(context, llvm::sys::path::filename(options.compile.input), 0, 0);
   if (failed(checkRewrites(options, loc)))
     return failure();

@@ -50,7 +50,7 @@ private:
 } // namespace
 
 /// What @selection_errors gives of each layer.
-static constexpr llvm::StringLiteral kSums[] = {"difference", "magnitude", "blocks"};
+static constexpr llvm::StringLiteral kResults[] = {"difference", "magnitude", "blocks", "lists"};
 
 static StringAttr nameOf(const ScoredLayer &layer, StringRef what) {
   return StringAttr::get(layer.attention->getContext(), what + "." + layer.getName());
@@ -68,7 +68,7 @@ void MeasureSelection::addOutputs(func::FuncOp forward, ArrayRef<ScoredLayer> la
     function.setResultAttr(i, onnxir::kNameAttr, nameOf(layer, "output"));
 }
 
-/// Sums for each KV head.
+/// Sums for each KV head, and the lists.
 SmallVector<Value> MeasureSelection::buildErrors(LocBuilder &b, const ScoredLayer &layer, Value state, Value thresholds,
                                                  Value dense) {
   auto op = AttentionOp::create(b, layer.getParts(b, state));
@@ -94,7 +94,7 @@ SmallVector<Value> MeasureSelection::buildErrors(LocBuilder &b, const ScoredLaye
         Value isListed = arith::CmpIOp::create(at, arith::CmpIPredicate::sge, args[0], zero);
         return arith::SelectOp::create(at, isListed, constantF32(at, 1), constantF32(at, 0));
       });
-  return {difference, magnitude, count};
+  return {difference, magnitude, count, lists};
 }
 
 /// Thresholds are `[1, Hk, 3]`, since a leading size of inputs is the number of sequences.
@@ -135,8 +135,8 @@ void MeasureSelection::addErrors(func::FuncOp forward, ArrayRef<ScoredLayer> lay
       dims[0] = batch;
       function.setArgAttr(number, onnxir::kDimsAttr, ArrayAttr::get(&getContext(), dims));
     }
-    for (auto [number, what] : llvm::enumerate(kSums))
-      function.setResultAttr(std::size(kSums) * i + number, onnxir::kNameAttr, nameOf(layer, what));
+    for (auto [number, what] : llvm::enumerate(kResults))
+      function.setResultAttr(std::size(kResults) * i + number, onnxir::kNameAttr, nameOf(layer, what));
   }
 }
 

@@ -4,7 +4,7 @@
 
 // CHECK-LABEL: func.func @forward
 // CHECK:       func.func @selection_errors(%[[T:.*]]: tensor<?x2x3xf32> {onnx.dims = ["lines", "", ""], onnx.name = "thresholds.key"}, %[[D:.*]]: tensor<?x4x?x16xf32> {onnx.dims = ["lines", "", "", ""], onnx.name = "output.key"}, %[[S:.*]]: !hone.kv<@kv>)
-// CHECK-SAME:    -> (tensor<2xf32> {onnx.name = "difference.key"}, tensor<2xf32> {onnx.name = "magnitude.key"}, tensor<2xf32> {onnx.name = "blocks.key"}, !hone.kv<@kv>)
+// CHECK-SAME:    -> (tensor<2xf32> {onnx.name = "difference.key"}, tensor<2xf32> {onnx.name = "magnitude.key"}, tensor<2xf32> {onnx.name = "blocks.key"}, tensor<?x2x?x?xi64> {onnx.name = "lists.key"}, !hone.kv<@kv>)
 // CHECK:         %[[ROWS:.*]] = tensor.extract_slice %[[T]][0, 0, 0] [1, 2, 3] [1, 1, 1] : tensor<?x2x3xf32> to tensor<2x3xf32>
 // CHECK:         %[[Q:.*]] = hone.kv_view %[[S]][2]
 // CHECK:         %[[K:.*]] = hone.kv_view %[[S]][0]
