@@ -1,7 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Attention over lists of blocks of a model of 0.5 B parameters beside attention over all keys: what selection costs, and what the lists gain.
+// Attention over lists of blocks of a model of 0.5 B parameters beside attention over all keys: what selection costs, and what the lists
+// gain.
 
 #include "limits.h"
 #include "measure.h"

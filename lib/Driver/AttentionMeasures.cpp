@@ -1,7 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The model is compiled as one whose keys are bounded, but to more than there are: so its state has the queries too, and entries over it measure.
+// The model is compiled as one whose keys are bounded, but to more than there are: so its state has the queries too, and entries over it
+// measure.
 
 #include "AttentionMeasures.h"
 #include "AttentionReport.h"

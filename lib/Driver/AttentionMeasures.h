@@ -17,12 +17,12 @@ struct AttentionMeasureOptions {
   int threads; // 0: one for each processor
 };
 
-/// Writes how much attention the keys of each layer get on windows of tokens, for `hone compile --kv-retention` (compress::KeyImportance). Fails
-/// after an error; no file appears then.
+/// Writes how much attention the keys of each layer get on windows of tokens, for `hone compile --kv-retention` (compress::KeyImportance).
+/// Fails after an error; no file appears then.
 llvm::LogicalResult measureKeyImportance(const AttentionMeasureOptions &options, mlir::MLIRContext *context);
 
-/// Writes thresholds of SpargeAttention for each KV head, found on windows of tokens so that errors are at most `error`, for
-/// `hone compile --attention-thresholds` (compress::AttentionThresholds), and to `page`, unless that is empty, a page of HTML that shows what they leave
+/// Writes thresholds of SpargeAttention for each KV head, found on windows of tokens so that errors are at most `error`, for `hone compile
+/// --attention-thresholds` (compress::AttentionThresholds), and to `page`, unless that is empty, a page of HTML that shows what they leave
 /// out. Fails after an error; no file appears then.
 llvm::LogicalResult measureAttentionThresholds(const AttentionMeasureOptions &options, double error,
                                                const std::string &page, mlir::MLIRContext *context);

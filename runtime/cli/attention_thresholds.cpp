@@ -1,7 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The search for thresholds of selection: a grid, since errors of one head say nothing of another's, and all heads are measured by one call.
+// The search for thresholds of selection: a grid, since errors of one head say nothing of another's, and all heads are measured by one
+// call.
 
 #include "hone/cli/attention_thresholds.h"
 

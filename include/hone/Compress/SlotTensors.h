@@ -1,7 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Files of what `hone calibrate` measured of attentions: safetensors with a tensor of f32 for each, by the name of the slot that has its keys.
+// Files of what `hone calibrate` measured of attentions: safetensors with a tensor of f32 for each, by the name of the slot that has its
+// keys.
 
 #ifndef HONE_COMPRESS_SLOTTENSORS_H
 #define HONE_COMPRESS_SLOTTENSORS_H

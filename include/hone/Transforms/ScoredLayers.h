@@ -28,7 +28,8 @@ struct ScoredLayer {
 /// Those of `forward`, in its order.
 llvm::SmallVector<ScoredLayer> findScoredLayers(mlir::func::FuncOp forward);
 
-/// A function `name` after `forward` over its state: arguments of `inputs`, then the state; results are what `build` makes of them, then the state.
+/// A function `name` after `forward` over its state: arguments of `inputs`, then the state; results are what `build` makes of them, then
+/// the state.
 mlir::func::FuncOp
 addStateEntry(mlir::func::FuncOp forward, llvm::StringRef name, mlir::TypeRange inputs,
               llvm::function_ref<llvm::SmallVector<mlir::Value>(LocBuilder &, mlir::Block::BlockArgListType)> build);

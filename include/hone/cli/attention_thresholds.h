@@ -26,8 +26,9 @@ struct LayerThresholds {
   std::vector<HeadThresholds> heads; // KV heads
 };
 
-/// Runs the entry `forward` of `artefact` on each window, fed at once, and then `selection_errors` with a grid of thresholds: for each layer, in
-/// their order, and KV head those with the fewest blocks whose error on all windows together is at most `error`. At least the share `least` of the blocks is read.
+/// Runs the entry `forward` of `artefact` on each window, fed at once, and then `selection_errors` with a grid of thresholds: for each
+/// layer, in their order, and KV head those with the fewest blocks whose error on all windows together is at most `error`. At least the
+/// share `least` of the blocks is read.
 absl::StatusOr<std::vector<LayerThresholds>> searchAttentionThresholds(const std::string &artefact,
                                                                        const CalibrationTokens &tokens, double error,
                                                                        double least, int threads);

@@ -111,7 +111,8 @@ static int64_t divideUp(int64_t size, int64_t by) {
   return ShapedType::isDynamic(size) ? size : llvm::divideCeilSigned(size, by);
 }
 
-/// Whether an operation that lists blocks of keys for blocks of queries has what it needs: query, keys, begin and end, key_begin, its result.
+/// Whether an operation that lists blocks of keys for blocks of queries has what it needs: query, keys, begin and end, key_begin, its
+/// result.
 template <typename Op> static LogicalResult verifyLists(Op op) {
   ArrayRef<int64_t> query = shapeOf(op.getQuery()), keys = shapeOf(op.getKeys());
   if (failed(verifySize(op, "the batch of keys", keys[0], query[0])) || // C2

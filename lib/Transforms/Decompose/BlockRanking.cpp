@@ -1,7 +1,8 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Lists of blocks in order: a block is at the place that is the number of those that go before it, so that all blocks are compared with all.
+// Lists of blocks in order: a block is at the place that is the number of those that go before it, so that all blocks are compared with
+// all.
 
 #include "SelectionParts.h"
 

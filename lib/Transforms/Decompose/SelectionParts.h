@@ -47,8 +47,8 @@ inline Operand ofSize(LocBuilder &b, mlir::OpFoldResult size, int64_t loop) {
   return {mlir::tensor::EmptyOp::create(b, llvm::ArrayRef<mlir::OpFoldResult>{size}, b.getF32Type()), {loop}};
 }
 
-/// The sums over G of the softmaxes over `blocks` of scores `[B, Hk, lists, blocks, G]`, in which minus infinity stands for what is not there;
-/// 0 where nothing is.
+/// The sums over G of the softmaxes over `blocks` of scores `[B, Hk, lists, blocks, G]`, in which minus infinity stands for what is not
+/// there; 0 where nothing is.
 mlir::Value sumSoftmaxes(LocBuilder &builder, mlir::Value scores);
 
 /// Puts blocks in order. Values of all blocks are f32 `[B, Hk, lists, blocks]`, of which a list has candidates from `begin` to `end`.
@@ -69,12 +69,13 @@ public:
   mlir::Value sumAll(mlir::Value values) const;
   mlir::Value sumOthers(mlir::Value values) const;
 
-  /// What lists have, each null or `[B, Hk, lists]`: at least so much importance of candidates, and at least so many of them. Without either all.
+  /// What lists have, each null or `[B, Hk, lists]`: at least so much importance of candidates, and at least so many of them. Without
+  /// either all.
   struct Goal {
     mlir::Value importance, blocks;
   };
-  /// Lists of `places` as i64: the candidates of greatest `order`, of equal ones the earlier, as many as the goal needs and all whose order is infinite;
-  /// -1 in the other places.
+  /// Lists of `places` as i64: the candidates of greatest `order`, of equal ones the earlier, as many as the goal needs and all whose order
+  /// is infinite; -1 in the other places.
   mlir::Value buildLists(mlir::Value importance, mlir::Value order, const Goal &goal, mlir::OpFoldResult places) const;
 
 private:

@@ -33,9 +33,9 @@ struct ListIndices {
   mlir::Value of(mlir::Value integer);
 };
 
-/// The lists `[B or 1, Hk or 1, lists, T]` of an attention, one for each query or for some next to each other: the blocks with the first keys
-/// of a sequence, those with the last before the queries, and of the others some that are selected. So the list of a single query follows
-/// from its own position and the keys before it, whatever else is in the call.
+/// The lists `[B or 1, Hk or 1, lists, T]` of an attention, one for each query or for some next to each other: the blocks with the first
+/// keys of a sequence, those with the last before the queries, and of the others some that are selected. So the list of a single query
+/// follows from its own position and the keys before it, whatever else is in the call.
 class BlockLists {
 public:
   BlockLists(AttentionOp op, const SparsifyAttentionOptions &options);
@@ -54,13 +54,13 @@ public:
 
   /// Lets calls of more queries than decoding and verification have select nothing: their lists are not used.
   void selectForFew();
-  /// Lists for single queries: in calls with few queries those of `few`, and in others those of `many`, lists of this, each of which some queries
-  /// share. They have as many places as what is chosen.
+  /// Lists for single queries: in calls with few queries those of `few`, and in others those of `many`, lists of this, each of which some
+  /// queries share. They have as many places as what is chosen.
   mlir::Value choose(mlir::Value few, mlir::Value many);
 
 private:
-  /// The blocks of the queries of a list, the own key of whose last is `own`, in the step of a computation: sinks are those from `sinkBegin`
-  /// to `sinkEnd`, the window those from `end` on, and others may be selected from `begin` to `end`.
+  /// The blocks of the queries of a list, the own key of whose last is `own`, in the step of a computation: sinks are those from
+  /// `sinkBegin` to `sinkEnd`, the window those from `end` on, and others may be selected from `begin` to `end`.
   struct Query {
     mlir::Value own, sinkBegin, sinkEnd, begin, end;
   };

@@ -41,8 +41,8 @@ inline void addSoftmax(float *scores, int64_t count, float *importance) {
     store(importance + i, load(importance + i) + load(scores + i) / total);
 }
 
-/// The number of the greatest of `count` values, the first of equal ones, which becomes -1, as what fills the last vector is; `count` where none
-/// is left. Values are not negative.
+/// The number of the greatest of `count` values, the first of equal ones, which becomes -1, as what fills the last vector is; `count` where
+/// none is left. Values are not negative.
 inline int64_t takeGreatest(float *values, int64_t count) {
   float greatest = greatestOf(values, count);
   int64_t i = greatest < 0 ? count : 0;
@@ -76,8 +76,8 @@ struct Seen {
   bool isLess(const Seen &goal) const { return importance < goal.importance || blocks < goal.blocks; }
 };
 
-/// Appends to `list` the numbers `begin + i` of the greatest of `count` values, in the order of takeGreatest, until `seen` is at least `goal`; how many
-/// those are.
+/// Appends to `list` the numbers `begin + i` of the greatest of `count` values, in the order of takeGreatest, until `seen` is at least
+/// `goal`; how many those are.
 inline int64_t listGreatest(float *values, int64_t count, int64_t begin, Seen seen, const Seen &goal, List list) {
   int64_t taken = 0;
   while (seen.isLess(goal)) {
@@ -106,7 +106,8 @@ public:
     return larger(static_cast<const int64_t *>(o.keyBegin.data)[sequence * o.keyBegin.strides[0]], 0);
   }
 
-  /// Fills each list: `select(sequence and head, block of queries, begin, end, list)` selects of the blocks from `begin` to `end`, and says how many.
+  /// Fills each list: `select(sequence and head, block of queries, begin, end, list)` selects of the blocks from `begin` to `end`, and says
+  /// how many.
   template <typename Select> void fill(Select select) const {
     int64_t blocks = o.blocks.sizes[2];
     // Later blocks see more keys: early and late ones alternate, so that threads have as much work.

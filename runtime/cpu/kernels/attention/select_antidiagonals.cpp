@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The blocks of keys that blocks of queries see, by sums over antidiagonals. A group of keys is a row of floats, the keys one after the
-// other, and one of queries likewise, from the last to the first, so that a sum is the product of two rows: a GEMM whose K is the stride times
-// the size of a head. Both factors are packed: sixteen groups of keys to a panel, and as many groups of queries as there are accumulators for.
+// other, and one of queries likewise, from the last to the first, so that a sum is the product of two rows: a GEMM whose K is the stride
+// times the size of a head. Both factors are packed: sixteen groups of keys to a panel, and as many groups of queries as there are
+// accumulators for.
 
 #include "../entry.h"
 
