@@ -312,6 +312,8 @@ FailureOr<TrainingStep> compileTrainingStep(CompileOptions compile, const Traini
     if (failed(fingerprint))
       return failure();
     step.fingerprint = std::move(*fingerprint);
+    if (compile.attention.isAsked())
+      step.fingerprint += " with attention " + compile.attention.describe();
     for (ParamOp param : listTrained(module)) {
       int64_t elements = param.getTensorType().getNumElements();
       step.parameters += elements;

@@ -8,6 +8,7 @@ models have to become better.
 """
 
 import functools
+import json
 import pathlib
 import sys
 import tempfile
@@ -39,12 +40,41 @@ def check_precision(path, tools):
             raise suite.Failure(f"the norm of step {exact['step']} is {rounded['gradient_norm']}, and {exact['gradient_norm']} in f32")
 
 
+def check_sparse_attention(path, pattern, tools):
+    """The loss is that of the model with the same attention, and a step of SGD lowers it along its gradient."""
+    rate, context, flags = 2e-4, 192, [f"--attention={pattern[0]}", *pattern[1:], "--attention-sinks=4", "--attention-window=32", "--attention-block-size=16"]
+    tokens = np.tile(np.random.default_rng(3).integers(0, 64, context // 4), 5)[:context + 1]
+
+    def loss_of(model, folder):
+        suite.run_tool([tools / "hone", "compile", model, *flags, "-o", folder / "model.hone", "--quiet"])
+        said = suite.run_tool([tools / "hone", "eval", folder / "model.hone", "--tokens", folder / "tokens.npy", f"--window={context}", "--json"])
+        return json.loads(said)["loss"]
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        _, (step, *_) = tuning.tune(tuning.CPU, tools, folder, path, tokens, *flags, "--optimizer=sgd", f"--learning-rate={rate}", steps=1,
+                                    context=context, batch=1)
+        before, after = loss_of(path, folder), loss_of(folder / "tuned.onnx", folder)
+        _, (dense, *_) = tuning.tune(tuning.CPU, tools, folder, path, tokens, "--optimizer=sgd", f"--learning-rate={rate}", steps=1,
+                                     context=context, batch=1)
+    if not abs(step["loss"] - before) <= 1e-4 * before:
+        raise suite.Failure(f"expected the loss {before} of the model with this attention, but got {step['loss']}")
+    if not abs(step["loss"] - dense["loss"]) > 1e-3 * before:
+        raise suite.Failure(f"expected another loss than that of dense attention, {dense['loss']}")
+    promised = rate * step["gradient_norm"] * min(step["gradient_norm"], 1)  # gradients are clipped to a norm of 1
+    if not abs(before - after - promised) <= 0.1 * promised:
+        raise suite.Failure(f"expected the loss to fall by {promised}, but it falls by {before - after}")
+
+
 def all_cases():
     for number, (name, make) in enumerate(tuning.OPTIMIZERS.items()):
         yield name, functools.partial(tuning.check_optimizer, make, 2 * (number % 2), number % 3 != 0, number, tuning.CPU)
     example = suite.ROOT / "examples" / "python-lm" / "model.onnx"
     yield "checkpoints", functools.partial(tuning.check_checkpoints, example, tuning.CPU)
     yield "precision", functools.partial(check_precision, example)
+    for pattern in ("sinks-window", "top-blocks --attention-blocks=2", "quest --attention-blocks=2", "xattention --attention-share=0.4",
+                    "sparge --attention-share=0.4 --attention-similarity=-1"):
+        yield f"attention/{pattern.split()[0]}", functools.partial(check_sparse_attention, example, pattern.split())
     yield "accumulation", functools.partial(tuning.check_accumulation, tuning.CPU)
     yield "distillation", functools.partial(tuned_distillation.check_distillation, tuning.CPU)
     yield "distillation/features", functools.partial(tuned_distillation.check_features, tuning.CPU)

@@ -69,6 +69,7 @@ TuneOptions::TuneOptions(OptionSet &set) {
   declarePruning(set);
   declareSparseMode(set);
   training.declareDistillation(set);
+  compile.attention.declare(set, compile.target).needs("--target=cpu", [this] { return !compile.target.isCuda(); });
   compile.target.declareDevice(set);
   set.add("log", log, "FILE.jsonl", "Write a line of JSON for each step to FILE");
   set.add(

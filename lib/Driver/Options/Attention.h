@@ -9,6 +9,8 @@
 #include "Options/Target.h"
 #include "hone/Transforms/Passes.h"
 
+#include "llvm/Support/FormatVariadic.h"
+
 #include <cmath>
 
 namespace hone {
@@ -43,6 +45,14 @@ struct AttentionOptions {
     options.similarity = similarity.value_or(options.similarity);
     return options;
   }
+  /// All that what is read follows from, but for what the file of thresholds says.
+  std::string describe() const {
+    SparsifyAttentionOptions numbers = getPassOptions();
+    return llvm::formatv("{0} {1} {2} {3} {4} {5} {6} {7} {8} {9} {10}", pattern, decode, numbers.sinks, numbers.window,
+                         numbers.block, numbers.blocks, numbers.share, numbers.least, numbers.similarity,
+                         numbers.thresholds, skip.value_or(0));
+  }
+
   MeasureSelectionOptions getMeasureOptions() const { return {pass.sinks, pass.window, pass.block}; }
   SkipSoftmaxOptions getFilterOptions() const {
     SkipSoftmaxOptions options;
