@@ -57,11 +57,11 @@ def patterns_of(window, blocks, sizes, all_sinks, near, thresholds):
     for name in ("top-blocks", "quest"):
         for sinks in all_sinks:
             for size, count in itertools.product(sizes, blocks):
-                count = count * BLOCK // size
+                count = int(count * BLOCK // size)
                 yield f"{name}, {count} of {size} beside {sinks} and {near} keys", (sinks, near, count, name, size, None)
     for sinks in all_sinks:
         for size, count in itertools.product(sizes, blocks):
-            count = count * BLOCK // size
+            count = int(count * BLOCK // size)
             yield f"quest after dense prompts, {count} of {size} beside {sinks} and {near} keys", (sinks, near, count, "after", size, None)
     for share in (0.5, 0.8, 0.9, 0.95):
         yield f"xattention, {share:g} with {all_sinks[-1]} and {near} keys", (all_sinks[-1], near, share, "xattention", BLOCK, None)
@@ -288,13 +288,17 @@ def numbers(text):
     return [int(word) for word in text.split(",")]
 
 
+def shares(text):
+    return [float(word) for word in text.split(",")]
+
+
 def parse():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--build", type=pathlib.Path, required=True, help="the build folder")
     options.add_argument("--output", type=pathlib.Path, default=pathlib.Path("sparse-attention"), help="where files go")
     options.add_argument("--model", type=pathlib.Path, help="an ONNX model of the same vocabulary")
     options.add_argument("--window", type=int, default=512, help="tokens of a window, no more than the model was trained on")
-    options.add_argument("--blocks", type=numbers, default=[1, 2, 3], help="how many blocks of 64 keys are selected")
+    options.add_argument("--blocks", type=shares, default=[1, 2, 3], help="how many blocks of 64 keys are selected, or as many keys in smaller blocks")
     options.add_argument("--block-sizes", type=numbers, default=[BLOCK], help="keys of a block")
     options.add_argument("--sinks", type=numbers, default=[0, 64], help="first keys that all queries see")
     options.add_argument("--near", type=int, default=128, metavar="KEYS", help="the window of patterns that select blocks or shares")
@@ -336,12 +340,12 @@ def main():
     patterns = [(name, pattern) for name, pattern in patterns_of(options.window, options.blocks, options.block_sizes, options.sinks, options.near, options.thresholds)
                 if pattern is None or any(part in name for part in options.only)]
     windows = text[:options.windows * options.window].astype(np.int64).reshape(options.windows, options.window)
-    shares = reading(*open_model(model), windows, patterns)
+    reads = reading(*open_model(model), windows, patterns)
     print("| pattern | keys read: mean, by the last queries | attention dropped: mean, most | perplexity | recall at depth "
           + ", ".join(f"{depth:g}" for depth in DEPTHS) + "; of chains |")
     print("| --- | --- | --- | --- | --- |")
     for number, (name, pattern) in enumerate(patterns):
-        density, last, dropped, most = shares[name]
+        density, last, dropped, most = reads[name]
         perplexity, found = measure(options.build.resolve(), model, pattern, tokens, tasks, options.window, options.output / f"{number}.hone")
         print(f"| {name} | {100 * density:.1f} %, {100 * last:.1f} % | {100 * dropped:.2f} %, {100 * most:.1f} % | {perplexity:.3f} | "
               + ", ".join(f"{100 * recall:.0f} %" for recall in found[:-1]) + f"; {100 * found[-1]:.0f} % |", flush=True)
