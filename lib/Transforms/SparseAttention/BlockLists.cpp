@@ -16,20 +16,6 @@ using namespace hone;
 /// Queries that share a list for each key of a block, with means: 128 beside 64 in SpargeAttention (Zhang et al., 2025).
 static constexpr int64_t kQueriesPerKey = 2;
 
-Value ListIndices::constant(int64_t value) { return arith::ConstantIndexOp::create(b, value); }
-Value ListIndices::add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
-Value ListIndices::sub(Value x, Value y) { return arith::SubIOp::create(b, x, y); }
-Value ListIndices::times(Value x, int64_t by) {
-  return by == 1 ? x : arith::MulIOp::create(b, x, constant(by)).getResult();
-}
-Value ListIndices::divide(Value x, int64_t by) { return arith::FloorDivSIOp::create(b, x, constant(by)); }
-Value ListIndices::divideUp(Value x, int64_t by) { return arith::CeilDivSIOp::create(b, x, constant(by)); }
-Value ListIndices::smaller(Value x, Value y) { return arith::MinSIOp::create(b, x, y); }
-Value ListIndices::larger(Value x, Value y) { return arith::MaxSIOp::create(b, x, y); }
-Value ListIndices::isLess(Value x, Value y) { return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y); }
-Value ListIndices::choose(Value condition, Value x, Value y) { return arith::SelectOp::create(b, condition, x, y); }
-Value ListIndices::of(Value integer) { return arith::IndexCastOp::create(b, b.getIndexType(), integer); }
-
 static int64_t getQueriesPerList(const SparsifyAttentionOptions &options) {
   if (options.means)
     return options.block * kQueriesPerKey;
@@ -83,25 +69,25 @@ void BlockLists::selectForFew() { isForFew = true; }
 
 Value BlockLists::areFew() {
   static_assert(SelectMeansOp::kFewQueries == SelectAntidiagonalsOp::kFewQueries);
-  Value most = ListIndices{b}.constant(SelectMeansOp::kFewQueries);
+  Value most = IndexBuilder{b}.constant(SelectMeansOp::kFewQueries);
   return arith::CmpIOp::create(b, arith::CmpIPredicate::sle, queries, most);
 }
 
-Value BlockLists::choose(Value few, Value many) {
-  ListIndices index{b};
+Value BlockLists::mergeLists(Value few, Value many) {
+  IndexBuilder index{b};
   auto placesOf = [&](Value of) { return tensor::DimOp::create(b, of, 3).getResult(); };
   Value placesOfFew = placesOf(few), placesOfMany = placesOf(many), isFew = areFew();
-  SmallVector<OpFoldResult> sizes = getSizes(index.choose(isFew, placesOfFew, placesOfMany));
+  SmallVector<OpFoldResult> sizes = getSizes(choose(b, isFew, placesOfFew, placesOfMany));
   sizes[2] = getAsOpFoldResult(queries);
-  return buildIntegers(sizes, [&](ListIndices &at, ArrayRef<Value> loops, const Sequence &) {
+  return buildIntegers(sizes, [&](IndexBuilder &at, ArrayRef<Value> loops, const Sequence &) {
     Value zero = at.constant(0), one = at.constant(1);
     auto read = [&](Value from, Value places, Value list) {
       Value place = at.smaller(loops[3], at.larger(at.sub(places, one), zero));
       Value block = tensor::ExtractOp::create(at.b, from, ValueRange{loops[0], loops[1], list, place});
-      return at.choose(at.isLess(loops[3], places), at.of(block), at.constant(-1));
+      return choose(at.b, at.isLess(loops[3], places), at.of(block), at.constant(-1));
     };
-    Value ofFew = read(few, placesOfFew, loops[2]), ofMany = read(many, placesOfMany, at.divide(loops[2], perList));
-    return at.choose(isFew, ofFew, ofMany);
+    Value ofFew = read(few, placesOfFew, loops[2]), ofMany = read(many, placesOfMany, at.divideDown(loops[2], perList));
+    return choose(at.b, isFew, ofFew, ofMany);
   });
 }
 
@@ -114,31 +100,31 @@ RankedTensorType BlockLists::getType(ArrayRef<OpFoldResult> sizes) {
   return RankedTensorType::get(decomposeMixedValues(llvm::to_vector(sizes)).first, b.getI64Type());
 }
 
-Value BlockLists::countBlocks() { return ListIndices{b}.divideUp(keys, size); }
+Value BlockLists::countBlocks() { return IndexBuilder{b}.divideUp(keys, size); }
 
-BlockLists::Query BlockLists::buildQuery(ListIndices &index, const Sequence &sequence, Value number) {
+BlockLists::Query BlockLists::buildQuery(IndexBuilder &index, const Sequence &sequence, Value number) {
   Query query;
   Value firstOwn = index.add(index.sub(first, sequence.lag), index.times(number, perList));
   query.own = firstOwn;
   if (perList > 1)
     query.own = index.smaller(index.add(firstOwn, index.constant(perList - 1)), index.sub(keys, index.constant(1)));
-  query.sinkBegin = index.divide(sequence.keyBegin, size);
+  query.sinkBegin = index.divideDown(sequence.keyBegin, size);
   query.sinkEnd =
       sinks == 0 ? index.constant(0) : index.divideUp(index.add(sequence.keyBegin, index.constant(sinks)), size);
   Value firstKey = index.larger(index.sub(firstOwn, index.constant(window - 1)), index.constant(0));
   query.begin = index.larger(query.sinkBegin, query.sinkEnd);
-  query.end = index.larger(index.divide(firstKey, size), query.sinkEnd);
+  query.end = index.larger(index.divideDown(firstKey, size), query.sinkEnd);
   return query;
 }
 
 Value BlockLists::buildIntegers(ArrayRef<OpFoldResult> sizes,
-                                llvm::function_ref<Value(ListIndices &, ArrayRef<Value>, const Sequence &)> element) {
+                                llvm::function_ref<Value(IndexBuilder &, ArrayRef<Value>, const Sequence &)> element) {
   Value init = tensor::EmptyOp::create(b, sizes, b.getI64Type());
   SmallVector<Value> ofSequences = llvm::to_vector(
       llvm::make_filter_range(ArrayRef<Value>{op.getKeyBegin(), op.getLags()}, [](Value value) { return !!value; }));
   auto body = [&](OpBuilder &nested, Location loc, ValueRange args) {
     ImplicitLocOpBuilder at(loc, nested);
-    ListIndices index{at};
+    IndexBuilder index{at};
     SmallVector<Value> loops;
     for (size_t i = 0; i < sizes.size(); ++i)
       loops.push_back(linalg::IndexOp::create(at, i));
@@ -156,44 +142,45 @@ Value BlockLists::buildIntegers(ArrayRef<OpFoldResult> sizes,
 }
 
 Value BlockLists::buildBegin() {
-  return buildIntegers({sequences, lists}, [&](ListIndices &index, ArrayRef<Value> loops, const Sequence &sequence) {
+  return buildIntegers({sequences, lists}, [&](IndexBuilder &index, ArrayRef<Value> loops, const Sequence &sequence) {
     return buildQuery(index, sequence, loops[1]).begin;
   });
 }
 
 Value BlockLists::buildEnd() {
   Value isUsed = isForFew ? areFew() : Value();
-  return buildIntegers({sequences, lists}, [&](ListIndices &index, ArrayRef<Value> loops, const Sequence &sequence) {
+  return buildIntegers({sequences, lists}, [&](IndexBuilder &index, ArrayRef<Value> loops, const Sequence &sequence) {
     Query query = buildQuery(index, sequence, loops[1]);
-    return isUsed ? index.choose(isUsed, query.end, query.begin) : query.end;
+    return isUsed ? choose(index.b, isUsed, query.end, query.begin) : query.end;
   });
 }
 
 Value BlockLists::buildSelected(Value selected, OpFoldResult places) {
   Value all = b.createOrFold<arith::AddIOp>(getValueOrCreateConstantIndexOp(b, b.getLoc(), places),
-                                            ListIndices{b}.constant(sinkBlocks + windowBlocks));
+                                            IndexBuilder{b}.constant(sinkBlocks + windowBlocks));
   return buildLists(getSizes(getAsOpFoldResult(all)), selected);
 }
 
 Value BlockLists::buildLists(ArrayRef<OpFoldResult> sizes, Value selected) {
-  return buildIntegers(sizes, [&](ListIndices &index, ArrayRef<Value> loops, const Sequence &sequence) {
+  return buildIntegers(sizes, [&](IndexBuilder &index, ArrayRef<Value> loops, const Sequence &sequence) {
     Value place = loops[3], block = buildPlace(index, buildQuery(index, sequence, loops[2]), place);
     if (!selected)
       return block;
     Value number = index.sub(place, index.constant(sinkBlocks + windowBlocks)), zero = index.constant(0);
     Value at[] = {loops[0], loops[1], loops[2], index.larger(number, zero)};
-    return index.choose(index.isLess(number, zero), block, index.of(tensor::ExtractOp::create(index.b, selected, at)));
+    return choose(index.b, index.isLess(number, zero), block,
+                  index.of(tensor::ExtractOp::create(index.b, selected, at)));
   });
 }
 
-Value BlockLists::buildPlace(ListIndices &index, const Query &query, Value place) {
+Value BlockLists::buildPlace(IndexBuilder &index, const Query &query, Value place) {
   Value none = index.constant(-1);
   Value sink = index.add(query.sinkBegin, place);
-  sink = index.choose(index.isLess(sink, query.sinkEnd), sink, none);
+  sink = choose(index.b, index.isLess(sink, query.sinkEnd), sink, none);
   Value back = index.sub(place, index.constant(sinkBlocks));
-  Value recent = index.sub(index.divide(query.own, size), back);
-  recent = index.choose(index.isLess(recent, query.end), none, recent);
-  return index.choose(index.isLess(place, index.constant(sinkBlocks)), sink, recent);
+  Value recent = index.sub(index.divideDown(query.own, size), back);
+  recent = choose(index.b, index.isLess(recent, query.end), none, recent);
+  return choose(index.b, index.isLess(place, index.constant(sinkBlocks)), sink, recent);
 }
 
 void hone::setLists(AttentionOp op, Value lists, int64_t size, int64_t queries) {

@@ -7,31 +7,13 @@
 #define HONE_LIB_TRANSFORMS_SPARSEATTENTION_BLOCKLISTS_H
 
 #include "hone/Dialect/Hone/HoneOps.h"
+#include "hone/Transforms/IndexBuilder.h"
 #include "hone/Transforms/Passes.h"
-
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace hone {
 
 /// Neighbours whose sums over antidiagonals are scored: the larger of the two that XAttention was measured with (Xu et al., 2025).
 inline constexpr int64_t kAntidiagonalStride = 16;
-
-/// Arithmetic on indices.
-struct ListIndices {
-  mlir::ImplicitLocOpBuilder &b;
-
-  mlir::Value constant(int64_t value);
-  mlir::Value add(mlir::Value x, mlir::Value y);
-  mlir::Value sub(mlir::Value x, mlir::Value y);
-  mlir::Value times(mlir::Value x, int64_t by);
-  mlir::Value divide(mlir::Value x, int64_t by);
-  mlir::Value divideUp(mlir::Value x, int64_t by);
-  mlir::Value smaller(mlir::Value x, mlir::Value y);
-  mlir::Value larger(mlir::Value x, mlir::Value y);
-  mlir::Value isLess(mlir::Value x, mlir::Value y);
-  mlir::Value choose(mlir::Value condition, mlir::Value x, mlir::Value y);
-  mlir::Value of(mlir::Value integer);
-};
 
 /// The lists `[B or 1, Hk or 1, lists, T]` of an attention, one for each query or for some next to each other: the blocks with the first
 /// keys of a sequence, those with the last before the queries, and of the others some that are selected. So the list of a single query
@@ -56,7 +38,7 @@ public:
   void selectForFew();
   /// Lists for single queries: in calls with few queries those of `few`, and in others those of `many`, lists of this, each of which some
   /// queries share. They have as many places as what is chosen.
-  mlir::Value choose(mlir::Value few, mlir::Value many);
+  mlir::Value mergeLists(mlir::Value few, mlir::Value many);
 
 private:
   /// The blocks of the queries of a list, the own key of whose last is `own`, in the step of a computation: sinks are those from
@@ -78,11 +60,11 @@ private:
   mlir::Value countBlocks();
   /// Whether a call is one of few queries.
   mlir::Value areFew();
-  Query buildQuery(ListIndices &index, const Sequence &sequence, mlir::Value number);
+  Query buildQuery(IndexBuilder &index, const Sequence &sequence, mlir::Value number);
   /// The i64 tensor of these sizes, sequences first, that `element` computes, where it is called with the loops.
   mlir::Value
   buildIntegers(mlir::ArrayRef<mlir::OpFoldResult> sizes,
-                llvm::function_ref<mlir::Value(ListIndices &, mlir::ArrayRef<mlir::Value>, const Sequence &)> element);
+                llvm::function_ref<mlir::Value(IndexBuilder &, mlir::ArrayRef<mlir::Value>, const Sequence &)> element);
   mlir::Value buildBegin();
   mlir::Value buildEnd();
   /// Lists whose last places are those of `selected`, of which there are `places`.
@@ -90,9 +72,9 @@ private:
   /// The same where `selected` is null: there are none.
   mlir::Value buildLists(mlir::ArrayRef<mlir::OpFoldResult> sizes, mlir::Value selected);
   /// The block at a place of sinks and window, or -1.
-  mlir::Value buildPlace(ListIndices &index, const Query &query, mlir::Value place);
+  mlir::Value buildPlace(IndexBuilder &index, const Query &query, mlir::Value place);
 
-  mlir::ImplicitLocOpBuilder b;
+  LocBuilder b;
   AttentionOp op;
   SparsifyAttentionOptions options;
   int64_t sinks, window, size;

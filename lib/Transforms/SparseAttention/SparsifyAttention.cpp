@@ -120,7 +120,7 @@ private:
       if (selectsForQueries) {
         BlockLists single(op, ofQueries);
         single.selectForFew();
-        lists = prompts.choose(single.buildPooled(pooled.get(op)), lists);
+        lists = prompts.mergeLists(single.buildPooled(pooled.get(op)), lists);
         queries = 1;
       }
     } else {
