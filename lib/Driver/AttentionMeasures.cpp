@@ -6,6 +6,7 @@
 
 #include "AttentionMeasures.h"
 #include "AttentionReport.h"
+#include "MeasuredOutput.h"
 
 #include "hone/Artefact/Artefact.h"
 #include "hone/Compress/AttentionThresholds.h"
@@ -45,9 +46,7 @@ static FailureOr<MeasuredCopy> compileCopy(const AttentionMeasureOptions &option
   auto tokens = cli::readCalibrationTokens(options.tokens, options.window, options.maxTokens);
   if (failed(report(loc, tokens.status())))
     return failure();
-  if (auto output = io::FileWriter::create(options.output); !output.ok()) // now, not when all is measured
-    return report(loc, output.status());
-  FailureOr<io::TemporaryPath> folder = makeTemporaryFolder(options.output, loc);
+  FailureOr<io::TemporaryPath> folder = makeFolderBeside(options.output, loc);
   if (failed(folder))
     return failure();
   std::string fingerprint;

@@ -5,6 +5,7 @@
 // weight's P.path_end.
 
 #include "Pqi.h"
+#include "MeasuredOutput.h"
 
 #include "Rewrites.h"
 #include "hone/Artefact/Artefact.h"
@@ -193,9 +194,7 @@ LogicalResult measurePqi(const PqiOptions &options, MLIRContext *context) {
   auto data = cli::readPathTokens(options.tokens, options.window, options.maxTokens);
   if (failed(report(loc, data.status())))
     return failure();
-  if (auto output = io::FileWriter::create(options.output); !output.ok()) // now, not when all is measured
-    return report(loc, output.status());
-  FailureOr<io::TemporaryPath> folder = makeTemporaryFolder(options.output, loc);
+  FailureOr<io::TemporaryPath> folder = makeFolderBeside(options.output, loc);
   if (failed(folder))
     return failure();
   Path path;

@@ -8,6 +8,7 @@
 #include "AttentionMeasures.h"
 #include "Command.h"
 #include "Compiler.h"
+#include "MeasuredOutput.h"
 #include "ModelFolder.h"
 #include "Options/Progress.h"
 #include "Pqi.h"
@@ -233,9 +234,7 @@ static LogicalResult calibrate(const CalibrateOptions &options, MLIRContext *con
   if (!tokens.ok())
     return report(loc, tokens.status());
   size_t count = tokens->ofInputs.ids.size();
-  if (auto output = io::FileWriter::create(options.output); !output.ok()) // now, not when all is measured
-    return report(loc, output.status());
-  FailureOr<io::TemporaryPath> folder = makeTemporaryFolder(options.output, loc);
+  FailureOr<io::TemporaryPath> folder = makeFolderBeside(options.output, loc);
   if (failed(folder))
     return failure();
   Observed observed;
