@@ -4,6 +4,7 @@
 
   convert.py onnx FOLDER OUT.onnx     torch.onnx.export (dynamo), opset 21, float32. A decoder takes input_ids,
                                       attention_mask, position_ids and its cache, and gives the last position's logits
+  convert.py trained FOLDER OUT.onnx  the same with the logits of all positions, which training needs
   convert.py int8 IN.onnx OUT.onnx    quantize_dynamic: weights of a scale an output, activations at run time
   convert.py int4 IN.onnx OUT.onnx    MatMulNBits, blocks of 32, symmetric, activations of 8 bits
 """
@@ -11,16 +12,23 @@
 import argparse
 
 
-def export(folder, out):
+LAST, ALL = 1, 0  # of positions, as transformers has `logits_to_keep`
+
+
+def export(folder, out, logits=LAST):
     import torch
     from transformers import AutoConfig
 
     config = AutoConfig.from_pretrained(folder)
-    program = (export_encoder if config.model_type == "bert" else export_decoder)(folder, config, torch)
+    program = export_encoder(folder, torch) if config.model_type == "bert" else export_decoder(folder, config, logits, torch)
     program.save(out, external_data=True)
 
 
-def export_encoder(folder, config, torch):
+def export_trained(folder, out):
+    export(folder, out, ALL)
+
+
+def export_encoder(folder, torch):
     from transformers import AutoModel
 
     model = AutoModel.from_pretrained(folder, dtype=torch.float32, attn_implementation="sdpa").eval()
@@ -40,7 +48,7 @@ def export_encoder(folder, config, torch):
         input_names=["input_ids", "attention_mask"], output_names=["last_hidden_state"])
 
 
-def export_decoder(folder, config, torch):
+def export_decoder(folder, config, logits, torch):
     from transformers import AutoModelForCausalLM, DynamicCache
 
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="sdpa").eval()
@@ -55,7 +63,7 @@ def export_decoder(folder, config, torch):
         def forward(self, input_ids, attention_mask, position_ids, past):
             result = self.model(input_ids=input_ids, attention_mask=attention_mask, position_ids=position_ids,
                                 past_key_values=DynamicCache(list(zip(past[0::2], past[1::2]))), use_cache=True,
-                                logits_to_keep=1)
+                                logits_to_keep=logits)
             present = [part for layer in result.past_key_values.layers for part in (layer.keys, layer.values)]
             return (result.logits, *present)
 
@@ -112,11 +120,11 @@ def quantize_int4(source, out):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["onnx", "int8", "int4"])
+    parser.add_argument("what", choices=["onnx", "trained", "int8", "int4"])
     parser.add_argument("source")
     parser.add_argument("out")
     args = parser.parse_args()
-    {"onnx": export, "int8": quantize_int8, "int4": quantize_int4}[args.what](args.source, args.out)
+    {"onnx": export, "trained": export_trained, "int8": quantize_int8, "int4": quantize_int4}[args.what](args.source, args.out)
 
 
 if __name__ == "__main__":

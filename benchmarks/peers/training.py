@@ -68,7 +68,7 @@ def make_llama(options, folder):
 def run_llama(options, threads, folder):
     """A window is a step, and the next begins in its middle. Seconds are those between the lines of its progress."""
     command = [options.llama_finetune, "-m", folder / "model.gguf", "-f", folder / "text", "-o", folder / "tuned.gguf", "-t", threads, "-tb", threads, "-c", options.context,
-               "-b", options.context, "-ub", options.context, "-fa", "off", "-opt", "adamw", "-epochs", 1, "-val", 0, "--no-warmup"]
+               "-b", options.context, "-ub", options.context, "-fa", "off", "-opt", "adamw", "-epochs", 1, "-val-split", 0]
     ends, rest = [time.perf_counter()], b""
     with subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         while chunk := process.stderr.read1():

@@ -198,6 +198,8 @@ def control(source):
     yield "ScatterND", Case([node("ScatterND", "x places u")], {**x, "u": source.normal(2, 4)}, {"places": np.array([[2], [0]])})
     yield "ScatterElements-add", Case([node("ScatterElements", "x places u", axis=1, reduction="add")], {**x, "u": source.normal(3, 2)},
                                       {"places": np.array([[1, 3], [0, 0], [3, 1]])})
+    for name, places in (("ScatterElements", [[1, 3], [0, 2], [3, -4]]), ("ScatterElements-twice", [[1, 1], [0, 0], [3, 0]])):
+        yield name, Case([node("ScatterElements", "x places u", axis=1)], {**x, "u": source.normal(3, 2)}, {"places": np.array(places)})
     yield "ScatterND-add", Case([node("ScatterND", "x places u", reduction="add")], {**x, "u": source.normal(3, 4)},
                                 {"places": np.array([[2], [0], [2]])})
 

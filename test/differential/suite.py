@@ -197,13 +197,17 @@ def finish(passed, failed, skipped=0):
     return 1 if failed or not passed + skipped else 0
 
 
-def run_main(description, cases):
-    """A whole suite of (name, case), where case(folder of the tools) raises Failure: parses options, prints a line a case, and returns the
-    exit code."""
-    options = parser(description).parse_args()
+def run_chosen(options, cases):
+    """The cases (name, case) that `options` choose, where case(folder of the tools) raises Failure: prints a line a case, and returns the exit
+    code."""
     passed = failed = 0
     chosen = [(name, case) for name, case in cases if options.only in name]
     for name, reason in run_cases(chosen, lambda case: case(options.build / "bin"), options.jobs):
         print(f"{name}: {reason or 'as expected'}", flush=True)
         passed, failed = passed + (reason is None), failed + (reason is not None)
     return finish(passed, failed)
+
+
+def run_main(description, cases):
+    """A whole suite of cases without options of its own."""
+    return run_chosen(parser(description).parse_args(), cases)

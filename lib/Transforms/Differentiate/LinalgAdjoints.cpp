@@ -18,37 +18,6 @@ namespace hone {
 
 //===- What the body makes ----------------------------------------------------------------------------------------===//
 
-/// What a result is made of: an element each, or a reduction of such.
-FailureOr<YieldedResult> GenericAdjoint::findTerm(OpResult result, Value yielded, BlockArgument soFar) {
-  YieldedResult found{result, yielded, Combined::Sum, adjoints.get(result), {}, {}};
-  if (op.getNumReductionLoops() == 0)
-    return found;
-  unsigned uses = 1;
-  if (auto choice = yielded.getDefiningOp<arith::SelectOp>(); choice && choice.getFalseValue() == soFar) {
-    found.condition = choice.getCondition();
-    yielded = choice.getTrueValue();
-    ++uses;
-    llvm::erase(ops, choice.getOperation());
-  }
-  Operation *combiner = yielded.getDefiningOp();
-  bool isCombiner = combiner && combiner->getNumOperands() == 2 && soFar.hasNUses(uses) &&
-                    llvm::is_contained(combiner->getOperands(), Value(soFar));
-  if (!isCombiner)
-    return refuse("its reduction is no sum, product or maximum of terms");
-  found.term = combiner->getOperand(combiner->getOperand(0) == soFar ? 1 : 0);
-  if (isa<arith::MaximumFOp, arith::MaxNumFOp, arith::MinimumFOp, arith::MinNumFOp>(combiner))
-    found.combined = Combined::Maximum;
-  else if (isa<arith::MulFOp>(combiner))
-    found.combined = Combined::Product;
-  else if (!isa<arith::AddFOp>(combiner))
-    return refuse("it reduces with " + combiner->getName().getStringRef() +
-                  "; supported: sums, products, maxima, minima");
-  if (found.condition && found.combined != Combined::Sum)
-    return refuse("it leaves terms out of a reduction that is no sum");
-  llvm::erase(ops, combiner);
-  return found;
-}
-
 LogicalResult GenericAdjoint::findResults() {
   for (Operation &inner : op.getBody()->without_terminator())
     ops.push_back(&inner);
@@ -70,9 +39,11 @@ LogicalResult GenericAdjoint::findResults() {
       shareMaximum(found);
     if (found.combined == Combined::Product)
       findZeros(found);
+    if (found.combined == Combined::Last)
+      findLast(found);
     AffineMap map = op.getIndexingMapMatchingResult(found.result);
     accesses.append({{found.result, map}, {found.gradient, map}});
-    accesses.push_back({found.ofZero ? found.ofZero : found.gradient, map});
+    accesses.push_back({found.ofZero ? found.ofZero : found.last ? found.last : found.gradient, map});
   }
   return success();
 }
@@ -90,10 +61,13 @@ static SmallVector<unsigned> orderLoops(AffineMap map) {
   return order;
 }
 
-/// The tensor with the loops of `map` as its dimensions, of size `sizes`, that sums or multiplies over all other loops what `body` makes of
-/// the elements of all accesses. It begins with `into`, if that is given.
+Value GenericAdjoint::addFloats(LocBuilder &b, Value sum, Value next) { return arith::AddFOp::create(b, sum, next); }
+
+/// The tensor with the loops of `map` as its dimensions, of size `sizes`, that combines over all other loops what `body` makes of the
+/// elements of all accesses. It begins with `into`, or without that with zeros.
 Value GenericAdjoint::buildNest(AffineMap map, Type element, ArrayRef<OpFoldResult> sizes,
-                                llvm::function_ref<Value(LocBuilder &, ValueRange)> body, Value into, bool isProduct) {
+                                llvm::function_ref<Value(LocBuilder &, ValueRange)> body, Value into,
+                                llvm::function_ref<Value(LocBuilder &, Value, Value)> combine) {
   SmallVector<unsigned> order = orderLoops(map);
   SmallVector<AffineExpr> places(order.size());
   for (auto [place, loop] : llvm::enumerate(order))
@@ -106,9 +80,9 @@ Value GenericAdjoint::buildNest(AffineMap map, Type element, ArrayRef<OpFoldResu
     maps.push_back(reorder(access.map));
   }
   maps.push_back(reorder(map));
-  bool isSum = into || map.getNumResults() < map.getNumDims();
+  bool isReduction = into || map.getNumResults() < map.getNumDims();
   Value init = into ? into : tensor::EmptyOp::create(builder, sizes, element).getResult();
-  if (isSum && !into) {
+  if (isReduction && !into) {
     Value zero = arith::ConstantOp::create(builder, builder.getZeroAttr(element));
     init = linalg::FillOp::create(builder, zero, init).getResult(0);
   }
@@ -118,10 +92,8 @@ Value GenericAdjoint::buildNest(AffineMap map, Type element, ArrayRef<OpFoldResu
                                         [&](OpBuilder &nested, Location loc, ValueRange args) {
                                           LocBuilder b(loc, nested);
                                           Value next = body(b, args.drop_back());
-                                          if (next && isProduct)
-                                            next = arith::MulFOp::create(b, args.back(), next);
-                                          else if (next && isSum)
-                                            next = arith::AddFOp::create(b, args.back(), next);
+                                          if (next && isReduction)
+                                            next = combine(b, args.back(), next);
                                           linalg::YieldOp::create(b, next ? next : args.back());
                                         });
   // The body speaks of loops by their old numbers.
@@ -170,8 +142,11 @@ FailureOr<Value> GenericAdjoint::buildGradient(LocBuilder &b, ValueRange element
       Value isZero = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, term, zero);
       Value others = arith::MulFOp::create(b, gradient, arith::DivFOp::create(b, value, term));
       gradient = arith::SelectOp::create(b, isZero, ofResults[3 * i + 2], others);
-    }
-    if (found.condition) {
+    } else if (found.combined == Combined::Last) {
+      Value step = linalg::IndexOp::create(b, getReductionLoop());
+      Value isKept = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, step, ofResults[3 * i + 2]);
+      gradient = arith::SelectOp::create(b, isKept, gradient, zero);
+    } else if (found.condition) {
       zero = arith::ConstantOp::create(b, b.getZeroAttr(gradient.getType()));
       gradient = arith::SelectOp::create(b, copies.lookupOrDefault(found.condition), gradient, zero);
     }
@@ -182,67 +157,6 @@ FailureOr<Value> GenericAdjoint::buildGradient(LocBuilder &b, ValueRange element
     return failure();
   Value gradient = gradients.lookup(of);
   return gradient ? gradient : arith::ConstantOp::create(b, b.getZeroAttr(of.getType())).getResult();
-}
-
-/// Terms that equal the maximum share its gradient: the nest that counts them.
-void GenericAdjoint::shareMaximum(YieldedResult &found) {
-  AffineMap map = op.getIndexingMapMatchingResult(found.result);
-  Type element = cast<RankedTensorType>(found.result.getType()).getElementType();
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, builder.getLoc(), found.result);
-  SmallVector<Access> operands = accesses;
-  accesses.push_back({found.result, map});
-  Value count = buildNest(map, element, sizes, [&](LocBuilder &b, ValueRange elements) -> Value {
-    IRMapping copies;
-    copyBody(b, elements, copies);
-    Value equal =
-        arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, copies.lookupOrDefault(found.term), elements.back());
-    Value one = arith::ConstantOp::create(b, b.getFloatAttr(element, 1)),
-          zero = arith::ConstantOp::create(b, b.getZeroAttr(element));
-    return arith::SelectOp::create(b, equal, one, zero);
-  });
-  accesses = operands;
-  found.gradient = mapResult(found, {found.gradient, count}, [](LocBuilder &b, ValueRange args) -> Value {
-    return arith::DivFOp::create(b, args[0], args[1]);
-  });
-}
-
-/// The tensor of the shape of a result that `body` makes, element for element.
-Value GenericAdjoint::mapResult(const YieldedResult &found, ValueRange operands,
-                                llvm::function_ref<Value(LocBuilder &, ValueRange)> body) {
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, builder.getLoc(), found.result);
-  Value init = tensor::EmptyOp::create(builder, sizes, getElementTypeOrSelf(found.result.getType()));
-  SmallVector<AffineMap> maps(operands.size() + 1, builder.getMultiDimIdentityMap(sizes.size()));
-  SmallVector<utils::IteratorType> iterators(sizes.size(), utils::IteratorType::parallel);
-  auto step = [&](OpBuilder &nested, Location loc, ValueRange args) {
-    LocBuilder b(loc, nested);
-    linalg::YieldOp::create(b, body(b, args.drop_back()));
-  };
-  return linalg::GenericOp::create(builder, init.getType(), operands, init, maps, iterators, step).getResult(0);
-}
-
-/// The gradient of a term of a product that is zero is that of the product times all other terms: zero too where another one is.
-void GenericAdjoint::findZeros(YieldedResult &found) {
-  AffineMap map = op.getIndexingMapMatchingResult(found.result);
-  Type element = cast<RankedTensorType>(found.result.getType()).getElementType();
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, builder.getLoc(), found.result);
-  auto one = [&](LocBuilder &b) -> Value { return arith::ConstantOp::create(b, b.getFloatAttr(element, 1)); };
-  auto zero = [&](LocBuilder &b) -> Value { return arith::ConstantOp::create(b, b.getZeroAttr(element)); };
-  auto whereZero = [&](LocBuilder &b, ValueRange elements, bool isCount) -> Value {
-    IRMapping copies;
-    copyBody(b, elements, copies);
-    Value term = copies.lookupOrDefault(found.term);
-    Value isZero = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, term, zero(b));
-    return arith::SelectOp::create(b, isZero, one(b), isCount ? zero(b) : term);
-  };
-  Value count =
-      buildNest(map, element, sizes, [&](LocBuilder &b, ValueRange args) { return whereZero(b, args, true); });
-  Value rest = buildNest(
-      map, element, sizes, [&](LocBuilder &b, ValueRange args) { return whereZero(b, args, false); },
-      op.getDpsInitOperand(found.result.getResultNumber())->get(), /*isProduct=*/true);
-  found.ofZero = mapResult(found, {found.gradient, count, rest}, [&](LocBuilder &b, ValueRange args) -> Value {
-    Value isOnly = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, args[1], one(b));
-    return arith::SelectOp::create(b, isOnly, arith::MulFOp::create(b, args[0], args[2]), zero(b));
-  });
 }
 
 //===- Operands ---------------------------------------------------------------------------------------------------===//
@@ -270,7 +184,7 @@ LogicalResult GenericAdjoint::addOperand(OpOperand &operand) {
     bool isLoop = isa<AffineDimExpr>(expr) && !llvm::is_contained(loops, expr);
     if (!isLoop && (type.getDimSize(dim) != 1 || !isa<AffineConstantExpr>(expr))) {
       std::optional<WindowReads> reads = findWindows(op, map);
-      if (reads)
+      if (reads && llvm::none_of(results, [](const YieldedResult &found) { return found.last; }))
         return addWindows(operand, *reads);
       return refuse("it reads operand #" + Twine(operand.getOperandNumber()) +
                     " in a way that is no choice, no repetition and no window of its dimensions");
@@ -399,10 +313,10 @@ LogicalResult GenericAdjoint::build() {
     if (isInit && op.getNumReductionLoops() != 0) {
       Value result = op.getTiedOpResult(&operand);
       const auto *found = llvm::find_if(results, [&](const YieldedResult &other) { return other.result == result; });
-      if (found != results.end() && found->combined != Combined::Sum)
-        return refuse("its reduction, which is no sum, begins with values that gradients are wanted of");
+      if (found != results.end() && (found->combined == Combined::Maximum || found->combined == Combined::Product))
+        return refuse("its reduction, a maximum or product, begins with values that gradients are wanted of");
       if (found != results.end())
-        adjoints.add(builder, operand.get(), found->gradient);
+        adjoints.add(builder, operand.get(), found->last ? ofInit(*found) : found->gradient);
       continue;
     }
     if (op.getMatchingIndexingMap(&operand).isIdentity())

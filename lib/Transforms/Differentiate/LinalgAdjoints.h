@@ -16,7 +16,7 @@
 namespace hone {
 
 /// How a result comes from the terms of the body.
-enum class Combined { Sum, Maximum, Product };
+enum class Combined { Sum, Maximum, Product, Last };
 
 /// A result that has a gradient.
 struct YieldedResult {
@@ -25,7 +25,8 @@ struct YieldedResult {
   Combined combined = Combined::Sum;
   mlir::Value gradient;  // of the result; of a maximum, shared by the terms that equal it
   mlir::Value ofZero;    // of a product: the gradient of a term that is zero
-  mlir::Value condition; // of the body: whether a term is added; null where all are
+  mlir::Value last;      // of what keeps the last term: the step that it is of, or -1 where the init stays
+  mlir::Value condition; // of the body: whether a term is added, or kept; null where all are
 };
 
 /// An operand of a loop nest over the loops of the operation.
@@ -58,6 +59,9 @@ private:
   mlir::FailureOr<YieldedResult> findTerm(mlir::OpResult result, mlir::Value yielded, mlir::BlockArgument soFar);
   void shareMaximum(YieldedResult &found);
   void findZeros(YieldedResult &found);
+  void findLast(YieldedResult &found);
+  mlir::Value ofInit(const YieldedResult &found);
+  unsigned getReductionLoop();
   void findActive(llvm::ArrayRef<mlir::Value> from);
   void copyBody(LocBuilder &b, mlir::ValueRange elements, mlir::IRMapping &copies);
   mlir::FailureOr<mlir::Value> buildGradient(LocBuilder &b, mlir::ValueRange elements, mlir::Value of,
@@ -82,17 +86,18 @@ private:
   llvm::LogicalResult addRead(mlir::tensor::ExtractOp read);
   mlir::Value buildNest(mlir::AffineMap map, mlir::Type element, llvm::ArrayRef<mlir::OpFoldResult> sizes,
                         llvm::function_ref<mlir::Value(LocBuilder &, mlir::ValueRange)> body, mlir::Value into = {},
-                        bool isProduct = false);
+                        llvm::function_ref<mlir::Value(LocBuilder &, mlir::Value, mlir::Value)> combine = addFloats);
+  static mlir::Value addFloats(LocBuilder &b, mlir::Value sum, mlir::Value next);
 
   LocBuilder &builder;
   mlir::linalg::GenericOp op;
   Adjoints &adjoints;
   llvm::SmallVector<YieldedResult> results;
   llvm::SmallVector<mlir::Operation *> ops; // of the body, without the combiners of reductions
-  llvm::SmallVector<Access> accesses; // of the operands, then for each result of itself, its gradient and that of zeros
-  llvm::DenseSet<mlir::Value> active; // of the body: what depends on the value whose gradient is built
-  llvm::SmallVector<mlir::Value> taps;             // of each loop that stands still while windows are read: where it is
-  llvm::SmallVector<unsigned> numbers;             // of the loops that are left then
+  llvm::SmallVector<Access> accesses;  // of the operands, then for each result itself, its gradient, and ofZero or last
+  llvm::DenseSet<mlir::Value> active;  // of the body: what depends on the value whose gradient is built
+  llvm::SmallVector<mlir::Value> taps; // of each loop that stands still while windows are read: where it is
+  llvm::SmallVector<unsigned> numbers; // of the loops that are left then
   llvm::SmallVector<mlir::OpFoldResult> loopSizes; // of all loops then
 };
 
