@@ -6,8 +6,9 @@
 Calibrates the model, compresses it in every way of FORMS, and measures the perplexity of each on text that neither training nor
 calibration saw. Writes a report of every weight (NAME.json), all of them beside each other (frontier.html) and the table (table.md) to
 --output, and ends with an error where one of ORDERS does not hold. --llama-cpp adds llama.cpp's forms of the same model, each of which
-must be beaten by a form of Hone in no more bytes. The model is that of the shared folder where there is one, and otherwise the example
-of the checkout on the checkout's own source.
+must be beaten by a form of Hone in no more bytes; with --llama-tools FOLDER they are all K and IQ forms with an importance matrix, made by
+the programs llama-imatrix and llama-quantize there on the text that Hone is calibrated with. The model is that of the shared folder where
+there is one, and otherwise the example of the checkout on the checkout's own source.
 """
 
 import argparse
@@ -55,6 +56,8 @@ ORDERS = [("int4", "int4 by rtn"), ("3.5 bits", "int3"), ("2:4 by sparsegpt", "2
 # What half a percent of outliers gains is less than what a model as small as the example moves with the text that is measured on.
 ORDERS_OF_SHARED = [("int3, outliers", "int3")]
 LLAMA_FORMS = ("Q3_K_S", "Q3_K_M", "Q4_0", "Q4_K_S")
+IMPORTANCE_FORMS = ("IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ2_M", "Q2_K_S", "Q2_K", "IQ3_XXS", "IQ3_XS", "IQ3_S", "IQ3_M", "Q3_K_S", "Q3_K_M",
+                    "Q3_K_L", "IQ4_XS", "IQ4_NL", "Q4_0", "Q4_1", "Q4_K_S", "Q4_K_M", "Q5_0", "Q5_1", "Q5_K_S", "Q5_K_M", "Q6_K", "Q8_0")
 MOST_OF_INT4 = 1.01  # of the perplexity of f32, with groups of 32
 
 
@@ -100,13 +103,26 @@ def measure(tools, model, form, statistics, tokens, output):
     return said
 
 
-def measure_llama(tokens, output, work):
+def make_importance_matrix(tools, model, tokens, output):
+    """llama.cpp's importance matrix of the text of these tokens."""
+    from tokenizers import Tokenizer
+    text = Tokenizer.from_file(str(shared_model() / "tokenizer.json")).decode(tokens.tolist(), skip_special_tokens=False)
+    (output / "calibration.txt").write_text(text, encoding="utf-8")
+    run(tools / "llama-imatrix", "-m", model, "-f", output / "calibration.txt", "-o", output / "importance.gguf", "-c", WINDOW)
+    return output / "importance.gguf"
+
+
+def measure_llama(tokens, calibration, output, options):
     """(form, bytes, bits a weight, perplexity) of llama.cpp's forms of the shared model."""
-    folder = shared_model() / "target" / "hf"
-    python, source, rows = environment(work, "llama") / "python", output / "model.gguf", []
-    run(python, PEERS / "models.py", "gguf", folder, source)
-    for form in LLAMA_FORMS:
-        said = json.loads(run(python, PEERS / "perplexity.py", form, source, tokens, WINDOW, output / f"model-{form}.gguf"))
+    folder, programs = shared_model(), options.llama_tools
+    python, source, rows = environment(options.work.resolve(), "llama") / "python", output / "model.gguf", []
+    run(python, PEERS / "models.py", "gguf", folder / "target" / "hf", source, "--tokenizer", folder / "tokenizer.json", "--context", WINDOW)
+    matrix = make_importance_matrix(programs, source, calibration, output) if programs else None
+    for form in IMPORTANCE_FORMS if programs else LLAMA_FORMS:
+        made = output / f"model-{form}.gguf"
+        if programs:
+            run(programs / "llama-quantize", "--imatrix", matrix, source, made, form)
+        said = json.loads(run(python, PEERS / "perplexity.py", *(("F32", made) if programs else (form, source)), tokens, WINDOW, made))
         rows.append((f"llama.cpp {form}", said["bytes"], 8 * said["bytes"] / said["elements"], said["perplexity"]))
     return rows
 
@@ -147,8 +163,11 @@ def main():
     options.add_argument("--tokens", type=int, default=65536, help="how many tokens to measure on")
     options.add_argument("--only", default="", help="forms whose name contains this, and f32")
     options.add_argument("--llama-cpp", action="store_true", help="llama.cpp's forms too; the first time installs it")
+    options.add_argument("--llama-tools", type=pathlib.Path, help="with --llama-cpp: the folder of llama-imatrix and llama-quantize")
     options.add_argument("--work", type=pathlib.Path, default=WORK, help="where llama.cpp is installed")
     options = options.parse_args()
+    if options.llama_tools and not options.llama_cpp:
+        sys.exit("expected --llama-cpp with --llama-tools")
     if options.llama_cpp and not shared_model():
         sys.exit("--llama-cpp needs the model of the shared folder: the example is an ONNX file alone")
     tools, output = options.build.resolve() / "bin", options.output
@@ -166,7 +185,7 @@ def main():
         (output / f"{form.replace(' ', '-')}.json").write_text(json.dumps(reports[form]))
     run(tools / "hone", "report", *(output / f"{form.replace(' ', '-')}.json" for form in reports), "-o", output / "frontier.html")
     rows = rows_of(reports)
-    peers = measure_llama(tokens, output, options.work.resolve()) if options.llama_cpp else []
+    peers = measure_llama(tokens, np.load(train)[:CALIBRATION_TOKENS], output, options) if options.llama_cpp else []
     write_table(rows + peers, output / "table.md")
     wrong = check_orders(reports, ORDERS + (ORDERS_OF_SHARED if shared_model() else [])) + check_peers(rows, peers)
     if wrong:
