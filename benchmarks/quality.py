@@ -51,6 +51,9 @@ FORMS = {
     "2:4 of int4": ["--prune=2:4", "--quantize=int4", CALIBRATED],
     "25 % of channels": ["--prune=structured", "--sparsity=25%", CALIBRATED],
 }
+# Beside forms with an importance matrix.
+FINE_FORMS = {**{f"{bits} bits": [f"--target-bits-per-weight={bits}", CALIBRATED] for bits in (2.25, 2.5, 2.75, 3, 3.75, 4, 4.25, 4.5, 5, 5.5, 6)},
+              "int8 groups of 128": ["--quantize=int8", "--group=128", CALIBRATED]}
 # The first of two has the lower perplexity.
 ORDERS = [("int4", "int4 by rtn"), ("3.5 bits", "int3"), ("2:4 by sparsegpt", "2:4 by wanda"), ("2:4 by wanda", "2:4 by magnitude")]
 # What half a percent of outliers gains is less than what a model as small as the example moves with the text that is measured on.
@@ -90,12 +93,12 @@ def choose_model(output):
     return example / "model.onnx", output / "train.npy", output / "test.npy"
 
 
-def measure(tools, model, form, statistics, tokens, output):
+def measure(tools, model, form, flags, statistics, tokens, output):
     """The report of the form, with what it predicts; of one that was measured before as it is."""
     report, artefact = output / f"{form.replace(' ', '-')}.json", output / "model.hone"
     if report.exists():
         return json.loads(report.read_text())
-    flags = [f"{CALIBRATED}={statistics}" if flag == CALIBRATED else flag for flag in FORMS[form]]
+    flags = [f"{CALIBRATED}={statistics}" if flag == CALIBRATED else flag for flag in flags]
     run(tools / "hone", "compile", model, *flags, "-o", artefact, f"--report={output / 'new.json'}", "--quiet")
     said = json.loads((output / "new.json").read_text())
     said["label"], said["after"] = form, json.loads(run(tools / "hone", "eval", artefact, "--tokens", tokens, "--window", WINDOW, "--json"))
@@ -178,8 +181,9 @@ def main():
     if not statistics.exists():
         run(tools / "hone", "calibrate", model, "--tokens", train, "--max-tokens", CALIBRATION_TOKENS, "--cost-tokens", COST_TOKENS,
             "-o", statistics)
-    chosen = [form for form in FORMS if form == "f32" or options.only in form]
-    reports = {form: measure(tools, model, form, statistics, tokens, output) for form in chosen}
+    forms = {**FORMS, **(FINE_FORMS if options.llama_tools else {})}
+    reports = {form: measure(tools, model, form, flags, statistics, tokens, output) for form, flags in forms.items()
+               if form == "f32" or options.only in form}
     for form in reports:
         reports[form]["before"] = reports["f32"]["after"]
         (output / f"{form.replace(' ', '-')}.json").write_text(json.dumps(reports[form]))
