@@ -240,12 +240,22 @@ def recurrent(source):
                               {"w": source.normal(4, 1, 3), "b": source.normal(4)}, opset=27)
 
 
+def routed_rows(source, count, router):
+    """Rows of which no two logits of the router come as near to each other as a step of differences moves them."""
+    rows = []
+    while len(rows) < count:
+        row = source.normal(router.shape[0]).astype(np.float32)
+        if np.diff(np.sort(row @ router)).min() > 0.02:
+            rows.append(row)
+    return np.stack(rows)
+
+
 def experts(source):
     """Blocks of experts; one of them has an expert that no row chooses."""
-    x = {"x": source.normal(5, 8).astype(np.float32)}
     for name, options in (("biases", {"biases": True}), ("three", {"chosen": 3}), ("unused", {"unused": 2}), ("one", {"chosen": 1})):
         spelling = expert_spellings.Spelling(expert_spellings.gathered, width=8, hidden=6, **options)
-        yield f"experts-{name}", Case([*spelling.nodes, node("Identity", spelling.result)], x, spelling.constants, opset=18)
+        x = routed_rows(source, 5, spelling.constants["c0"])
+        yield f"experts-{name}", Case([*spelling.nodes, node("Identity", spelling.result)], {"x": x}, spelling.constants, opset=18)
 
 
 def cases():
