@@ -36,9 +36,7 @@ def find_python(package, pythons):
 
 def make_models(package, python, folder):
     folder.mkdir(parents=True, exist_ok=True)
-    result = subprocess.run([python, SCRIPTS / f"with_{package}.py", folder], capture_output=True, text=True)
-    if result.returncode:
-        raise SystemExit(f"with_{package}.py: {suite.one_line(result.stderr[-300:])}")
+    suite.run_script(python, SCRIPTS / f"with_{package}.py", folder)
     return sorted({path.stem for path in folder.iterdir() if path.suffix in (".onnx", ".failed")})
 
 

@@ -9,7 +9,6 @@
 import functools
 import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 
@@ -21,14 +20,6 @@ from onnx import numpy_helper
 
 # Of the norm of a gradient. Both sum in f32, in other orders: each of the hundreds of terms of a sum is rounded by 2^-24.
 TOLERANCE = 1e-5
-
-
-def make_models(python, models, folder):
-    script = pathlib.Path(__file__).with_name("pytorch_gradients.py")
-    result = subprocess.run([python, script, folder, *models], capture_output=True, text=True)
-    if result.returncode:
-        raise SystemExit(f"{script.name}: {suite.one_line(result.stderr[-300:])}")
-    return sorted(folder.glob("*.onnx"))
 
 
 def check(path, tools):
@@ -63,8 +54,9 @@ def main():
         print("skipped: no --python with PyTorch")
         return suite.finish(0, 0, 1)
     with tempfile.TemporaryDirectory() as name:
-        paths = make_models(options.python, options.model, pathlib.Path(name))
-        return suite.run_chosen(options, [(path.stem, functools.partial(check, path)) for path in paths])
+        folder = pathlib.Path(name)
+        suite.run_script(options.python, pathlib.Path(__file__).with_name("pytorch_gradients.py"), folder, *options.model)
+        return suite.run_chosen(options, [(path.stem, functools.partial(check, path)) for path in sorted(folder.glob("*.onnx"))])
 
 
 sys.exit(main())

@@ -91,6 +91,13 @@ def use_emulated_driver(build):
     return folder
 
 
+def run_script(python, script, *arguments):
+    """Runs a script beside the suites by another interpreter, without which the suite has nothing to run: where it fails, so does the suite."""
+    result = subprocess.run([python, script, *arguments], capture_output=True, text=True)
+    if result.returncode:
+        raise SystemExit(f"{script.name}: {one_line(result.stderr[-300:])}")
+
+
 def run_cases(cases, check, jobs):
     """Calls check(case) for each (name, case), and yields (name, reason of the failure or None) in their order."""
 
