@@ -31,6 +31,8 @@ CALIBRATED = "--calibration"  # becomes the file of statistics
 FORMS = {
     "f32": [],
     "int8": ["--quantize=int8", CALIBRATED],
+    "int6": ["--quantize=int6", CALIBRATED],
+    "int5": ["--quantize=int5", CALIBRATED],
     "int4": ["--quantize=int4", CALIBRATED],
     "int4 groups of 32": ["--quantize=int4", "--group=32", CALIBRATED],
     "int4 groups of 32, outputs of 8 bits": ["--quantize=int4", "--group=32", "--quantize-outputs=int8", CALIBRATED],
@@ -52,7 +54,8 @@ FORMS = {
     "25 % of channels": ["--prune=structured", "--sparsity=25%", CALIBRATED],
 }
 # Beside forms with an importance matrix.
-FINE_FORMS = {**{f"{bits} bits": [f"--target-bits-per-weight={bits}", CALIBRATED] for bits in (2.25, 2.5, 2.75, 3, 3.75, 4, 4.25, 4.5, 5, 5.5, 6)},
+FINE_FORMS = {**{f"{bits} bits": [f"--target-bits-per-weight={bits}", CALIBRATED]
+                 for bits in (2.25, 2.5, 2.75, 3, 3.75, 4, 4.25, 4.5, 5, 5.5, 6, 6.5, 7, 7.25, 7.5, 8)},
               "int8 groups of 128": ["--quantize=int8", "--group=128", CALIBRATED]}
 # The first of two has the lower perplexity.
 ORDERS = [("int4", "int4 by rtn"), ("3.5 bits", "int3"), ("2:4 by sparsegpt", "2:4 by wanda"), ("2:4 by wanda", "2:4 by magnitude")]

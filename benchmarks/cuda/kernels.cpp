@@ -380,8 +380,8 @@ void runMemory(Bench &bench) {
 void runAll(Bench &bench) {
   auto size = [&](int64_t full) { return full / bench.shrink; };
   runMemory(bench);
-  for (const char *format : {"bf16", "affine8", "affine4", "affine3", "affine2", "outliers.affine4", "outliers.affine3",
-                             "sparse.bf16", "sparse.affine8", "sparse.affine4"})
+  for (const char *format : {"bf16", "affine8", "affine6", "affine5", "affine4", "affine3", "affine2",
+                             "outliers.affine4", "outliers.affine3", "sparse.bf16", "sparse.affine8", "sparse.affine4"})
     for (int64_t rows : {1, 4, 16}) {
       runLinear(bench, format, rows, size(4096), size(14336));
       runLinear(bench, format, rows, size(14336), size(4096));

@@ -60,7 +60,7 @@ def Hone_AffineAttr : Hone_Encoding<"Affine", "affine", ["getActivationRounding"
 
     - `values`, `[N, bytes of a row]`: the codes of a row one after the other, as bits of its bytes from the lowest on, filled
       up to whole groups. Code k has bits `bits` · k … `bits` · (k + 1) - 1 of the row, bit b of which is bit b mod 8 of byte
-      b / 8; codes of 3 bits may begin in one byte and end in the next;
+      b / 8; codes of 3, 5 and 6 bits may begin in one byte and end in the next;
     - `scales`, `[N, groups]`, of type `scales`;
     - `zeros`, `[N, bytes of the groups]`, with `hasZeros`: codes laid out as those of `values`. Without it every zero point
       is the middle: 2^(bits-1), or 0 with `isSigned`.
@@ -78,7 +78,7 @@ def Hone_AffineAttr : Hone_Encoding<"Affine", "affine", ["getActivationRounding"
 
     *Constraints.*
 
-    - C1. `bits` is 2, 3, 4 or 8.
+    - C1. `bits` is 2, 3, 4, 5, 6 or 8.
     - C2. `group` is not negative, and its codes fill whole bytes.
     - C3. `scales` is f32 or f16.
     - C4. With `transposed`, `bits` is 8.

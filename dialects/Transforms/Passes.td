@@ -182,7 +182,7 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
     change, relative to that of the outputs; activations count as they are.
   }];
   let options = [
-    Option<"bits", "bits", "int64_t", /*default=*/"8", "bits of a code: 2, 3, 4 or 8">,
+    Option<"bits", "bits", "int64_t", /*default=*/"8", "bits of a code: 2, 3, 4, 5, 6 or 8">,
     Option<"group", "group", "int64_t", /*default=*/"64", "group size: inputs that share a scale; 0 for all of a row">,
     Option<"asymmetric", "asymmetric", "bool", /*default=*/"false", "store a zero point for each group">,
     Option<"activations", "activations", "int64_t", /*default=*/"8",
@@ -224,7 +224,7 @@ def ScaleChannels : Pass<"hone-scale-channels", "::mlir::ModuleOp"> {
     readers, parameters that several operations read, inputs that nothing measured, scales that gain less than a hundredth.
   }];
   let options = [
-    Option<"bits", "bits", "int64_t", /*default=*/"4", "bits of a code: 2, 3, 4 or 8">,
+    Option<"bits", "bits", "int64_t", /*default=*/"4", "bits of a code: 2, 3, 4, 5, 6 or 8">,
     Option<"group", "group", "int64_t", /*default=*/"64", "group size: inputs that share a scale; 0 for all of a row">,
     Option<"asymmetric", "asymmetric", "bool", /*default=*/"false", "zero points for each group">,
     Option<"statistics", "statistics", "std::string", /*default=*/"\"\"", "file that hone calibrate wrote">
@@ -330,12 +330,12 @@ def ChooseWidths : Pass<"hone-choose-widths", "::mlir::ModuleOp"> {
     `error-compensation` errors count as those that are left in `gptq`. Where the file says what errors of weights
     cost the model, losses are multiplied by that, and are nats a token. The choice is exact (`hone/Compress/Allocation.h`).
 
-    Forms are those of `bits` with one of `groups`; 8 bits have one scale a row. Fewer bits are there without outliers, and beside
-    0.25, 0.5, 1 and 2 % of them. A target that is too small is an error.
+    Forms are those of `bits` with one of `groups`, and 8 bits with one scale a row too. Up to 4 bits are there without outliers, and
+    beside 0.25, 0.5, 1 and 2 % of them. A target that is too small is an error.
   }];
   let options = [
     Option<"bitsPerWeight", "bits-per-weight", "double", /*default=*/"4", "bits for each element of a parameter">,
-    ListOption<"bits", "bits", "int64_t", "bits of a code that a weight may get: 2 to 8 (default: 2, 3, 4, 8)">,
+    ListOption<"bits", "bits", "int64_t", "bits of a code that a weight may get: 2 to 8 (default: 2, 3, 4, 5, 6, 8)">,
     ListOption<"groups", "groups", "int64_t", "group sizes: inputs that may share a scale (default: 32, 64, 128)">,
     Option<"asymmetric", "asymmetric", "bool", /*default=*/"false", "store a zero point for each group">,
     Option<"activations", "activations", "int64_t", /*default=*/"8",

@@ -116,7 +116,12 @@ static void addChoice(const CompileOptions &options, OpPassManager &pm, bool com
 }
 
 /// The bits of integers that come next to a target.
-static int64_t getNearestBits(double target) { return target < 2.5 ? 2 : target < 3.5 ? 3 : target < 6 ? 4 : 8; }
+static int64_t getNearestBits(double target) {
+  static constexpr int64_t widths[] = {2, 3, 4, 5, 6, 8};
+  return *llvm::min_element(llvm::reverse(widths), [&](int64_t a, int64_t b) {
+    return std::abs(static_cast<double>(a) - target) < std::abs(static_cast<double>(b) - target);
+  });
+}
 
 /// How outliers are chosen: as is asked for, or as there is data for.
 static std::string getOutlierMethod(const CompressionOptions &options, const std::string &otherwise) {

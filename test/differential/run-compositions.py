@@ -21,7 +21,7 @@ import suite
 # 0.4 % of each factor's norm, through some ten layers. An element that is missing, or at the wrong place, changes outputs by more.
 TOLERANCE = 3e-2
 
-BASES = {"dense": [], "bf16": ["--weights=bf16"], **{f"int{bits}": [f"--quantize=int{bits}"] for bits in (8, 4, 3, 2)},
+BASES = {"dense": [], "bf16": ["--weights=bf16"], **{f"int{bits}": [f"--quantize=int{bits}"] for bits in (8, 6, 5, 4, 3, 2)},
          **{f"codebook{bits}": [f"--quantize=int{bits}", "--quantize-method=squeezellm"] for bits in (4, 3)}}
 PRUNED = {"": [], "2:4 ": ["--prune=2:4", "--force"]}
 OUTLIERS = {"": [], " + outliers": ["--outliers=2%"]}

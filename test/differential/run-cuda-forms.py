@@ -41,6 +41,8 @@ COMPRESSED = {
     ("--prune=2:4", "--quantize=int8", "--force"): ("sparse_linear.affine8", 5e-2),
     ("--prune=2:4", "--quantize=int4", "--group=32", "--force"): ("sparse_linear.affine4", 5e-2),
     ("--quantize=int4", "--group=64", "--outliers=1%"): ("linear.outliers.affine4", 5e-2),
+    ("--quantize=int6", "--group=32", "--outliers=1%"): ("linear.outliers.affine6", 5e-2),
+    ("--quantize=int5", "--group=32"): ("linear.affine5", 5e-2),
     ("--quantize=int3", "--group=32", "--outliers=1%"): ("linear.outliers.affine3", 5e-2),
     ("--quantize=int3", "--group=32"): ("linear.affine3", 5e-2),
     ("--quantize=int2", "--group=32"): ("linear.affine2", 5e-2),

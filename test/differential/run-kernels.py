@@ -155,14 +155,14 @@ def packed_products():
     rng = np.random.default_rng(3)
     forms = [dict(bits=bits, group=group, zeros=zeros, half=half, activations=activations)
              for bits, group, (zeros, half), activations in itertools.product(
-                 (2, 3, 4, 8), (0, 32, 64, 128), ((False, True), (True, False)), (0, 8))]
+                 (2, 3, 4, 5, 6, 8), (0, 32, 64, 128), ((False, True), (True, False)), (0, 8))]
     forms += [dict(bits=8, group=group, signed=True, transposed=transposed, zeros=zeros)
               for group, transposed, zeros in itertools.product((0, 32), (False, True), (False, True))]
-    for bits, group in itertools.product((2, 3, 4, 8), (32, 128)):
+    for bits, group in itertools.product((2, 3, 4, 5, 6, 8), (32, 128)):
         yield Case(f"hone.packed_linear.u{bits}", "hone.linear %x, %w", tensor("B", "S", 40), ROWS, LEAST,
                    {"w": affine(rng, 40, 300, bits, group, activations=8, least=True)}, x=tensor("B", "S", 300))
     for bits, group, zeros, activations in ((2, 32, False, 8), (3, 64, False, 8), (3, 0, True, 0), (4, 32, False, 8), (4, 64, True, 0),
-                                            (4, 0, False, 0), (8, 128, False, 8), (8, 64, False, 0), (8, 0, True, 0)):
+                                            (4, 0, False, 0), (5, 32, False, 8), (6, 64, True, 0), (8, 128, False, 8), (8, 64, False, 0), (8, 0, True, 0)):
         form = affine(rng, 40, 300, bits, group, zeros, activations=activations, least=activations > 0, outliers=10)
         yield Case(f"hone.packed_linear.outliers.u{bits}", "hone.linear %x, %w", tensor("B", "S", 40), ROWS, LEAST if activations else INTEGERS,
                    {"w": form}, x=tensor("B", "S", 300))
@@ -220,7 +220,7 @@ def sparse_products():
 def packed_mlps():
     rng = np.random.default_rng(5)
     x, operands = tensor("B", "S", 64), ("g", "u", "d")
-    for bits, activations in itertools.product((2, 3, 4, 8), (0, 8)):
+    for bits, activations in itertools.product((2, 3, 4, 5, 6, 8), (0, 8)):
         params = {name: affine(rng, *((64, 96) if name == "d" else (96, 64)), bits, 32, activations=activations) for name in operands}
         yield Case(f"hone.packed_linear.u{bits}", "hone.gated_mlp silu %x, gate(%g), up(%u), down(%d)", x, ROWS[:3], INTEGERS, params, x=x)
     params = {name: affine(rng, *((64, 96) if name == "d" else (96, 64)), 4, 32, outliers=7) for name in operands[1:]}

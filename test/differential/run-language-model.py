@@ -30,6 +30,8 @@ LEAST_MARGIN = 1e-4
 FORMS = {("--weights=bf16",): 1e-3, ("--weights=f16",): 1e-3, ("--kv-cache=bf16",): 1e-3,
          ("--kv-cache=int8",): 5e-3,
          ("--quantize=int8",): 5e-3, ("--quantize=int8", "--group=64", "--kv-cache=model"): 5e-3,
+         # Each bit less costs about four times as much.
+         ("--quantize=int6",): 5e-3, ("--quantize=int5",): 2e-2,
          ("--quantize=int4", "--group=32"): 6e-2,
          # Measured inputs take half of that away, and half of the weights leave a small model a fifth worse.
          ("--quantize=int4", "--group=32", "--calibration"): 3e-2,

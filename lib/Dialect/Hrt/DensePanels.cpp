@@ -32,6 +32,10 @@ static cpu::PackedFormat getCodeFormat(AffineAttr affine) {
     return cpu::PackedFormat::U3;
   case 4:
     return cpu::PackedFormat::U4;
+  case 5:
+    return cpu::PackedFormat::U5;
+  case 6:
+    return cpu::PackedFormat::U6;
   default:
     return cpu::PackedFormat::U8;
   }
@@ -57,6 +61,10 @@ static std::string getSuffix(cpu::PackedFormat format) {
     return "bf16";
   case cpu::PackedFormat::U8:
     return "u8";
+  case cpu::PackedFormat::U6:
+    return "u6";
+  case cpu::PackedFormat::U5:
+    return "u5";
   case cpu::PackedFormat::U4:
     return "u4";
   case cpu::PackedFormat::U3:

@@ -33,7 +33,7 @@ Value IndexBuilder::pick(Value quad, ArrayRef<int32_t> numbers, Type type) {
 
 Value IndexBuilder::code(const cpu::BitLayout &codes, Value quad, function_ref<Value(Value)> read) {
   Value code;
-  for (int part = 0; part < 2; ++part) {
+  for (int part = 0; part < cpu::kMostFields; ++part) {
     auto pickOf = [&](Type type, function_ref<int32_t(const cpu::BitField &)> getNumber) {
       SmallVector<int32_t> numbers;
       for (const auto &parts : ArrayRef(codes.parts).take_front(codes.quads))

@@ -99,9 +99,11 @@ LogicalResult ChooseWidths::initialize(MLIRContext *context) {
     return given.empty() ? otherwise : SmallVector<int64_t>(given);
   };
   codes.clear();
-  for (int64_t width : orElse(bits, {2, 3, 4, 8})) {
-    // Eight bits are fine enough for one scale a row.
-    for (int64_t group : width == 8 ? SmallVector<int64_t>{0} : orElse(groups, {32, 64, 128}))
+  for (int64_t width : orElse(bits, {2, 3, 4, 5, 6, 8})) {
+    SmallVector<int64_t> sizes = orElse(groups, {32, 64, 128});
+    if (width == 8) // is fine enough for one scale a row
+      sizes.insert(sizes.begin(), 0);
+    for (int64_t group : sizes)
       if (AffineAttr form = getForm(context, width, group, asymmetric, activations))
         codes.push_back(form);
   }
@@ -110,14 +112,14 @@ LogicalResult ChooseWidths::initialize(MLIRContext *context) {
   return success();
 }
 
-/// Codes alone, and beside shares of outliers, of which each expert has as many; 8 bits need none.
+/// Codes alone, and those of few bits beside shares of outliers, of which each expert has as many.
 std::vector<EncodingInterface> ChooseWidths::getForms(RankedTensorType type, int64_t experts) const {
   std::vector<EncodingInterface> forms;
   for (AffineAttr affine : codes) {
     forms.push_back(affine);
     for (double share : kOutlierShares)
       if (EncodingInterface form = withOutliers(affine, type, share, std::max<int64_t>(experts, 1));
-          affine.getBits() < 8 && (expertOutliers || experts == 0) && form != forms.back())
+          affine.getBits() <= 4 && (expertOutliers || experts == 0) && form != forms.back())
         forms.push_back(form);
   }
   return forms;

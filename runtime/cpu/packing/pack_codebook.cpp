@@ -19,7 +19,7 @@ constexpr int64_t kLineBytes = kQuarterOutputs * kTableBytes;
 /// The lines of an index, and which part of them it is.
 struct IndexPlace {
   int64_t firstByte; // of the output, in the first of the lines
-  const BitField (&parts)[2];
+  const BitField (&parts)[kMostFields];
 
   IndexPlace(const BitLayout &layout, const LinearShape &shape, int64_t output, int64_t input)
       : IndexPlace(layout, output / kPanelOutputs * stepsOf(shape) + input / kCodebookInputs,

@@ -82,6 +82,10 @@ const BitLayout *bitLayoutOf(PackedFormat format) {
   switch (format) {
   case PackedFormat::U8:
     return &kU8Layout;
+  case PackedFormat::U6:
+    return &kU6Layout;
+  case PackedFormat::U5:
+    return &kU5Layout;
   case PackedFormat::U4:
     return &kU4Layout;
   case PackedFormat::U3:

@@ -256,8 +256,8 @@ func.func private @f() -> tensor<4x10xf32, #hone.nm<2:4, of = f32>>
 // -----
 
 // @affine_c1_bits
-// expected-error @below {{unsupported number of bits 5; supported: 2, 3, 4, 8}}
-func.func private @f() -> tensor<4x8xf32, #hone.affine<bits = 5>>
+// expected-error @below {{unsupported number of bits 7; supported: 2, 3, 4, 5, 6, 8}}
+func.func private @f() -> tensor<4x8xf32, #hone.affine<bits = 7>>
 
 // -----
 

@@ -3,12 +3,12 @@
 // RUN: hone-opt %s -hone-quantize-weights="asymmetric=true activations=0" | FileCheck %s --check-prefix=BYTES
 // RUN: hone-opt %s -hone-quantize-weights="bits=3 group=32" | FileCheck %s --check-prefix=THREE
 // RUN: hone-opt %s -hone-quantize-weights="bits=4 group=32 output-bits=8" | FileCheck %s --check-prefix=OUTPUT
-// RUN: not hone-opt %s -hone-quantize-weights=output-bits=5 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// RUN: not hone-opt %s -hone-quantize-weights=bits=5 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: not hone-opt %s -hone-quantize-weights=output-bits=7 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: not hone-opt %s -hone-quantize-weights=bits=7 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not hone-opt %s -hone-quantize-weights=scales=best 2>&1 | FileCheck %s --check-prefix=SCALES
 // RUN: not hone-opt %s -hone-quantize-weights=refinements=2 2>&1 | FileCheck %s --check-prefix=REFINEMENTS
 
-// UNKNOWN: error: unsupported number of bits 5; supported: 2, 3, 4, 8
+// UNKNOWN: error: unsupported number of bits 7; supported: 2, 3, 4, 5, 6, 8
 // What a function returns may have other codes.
 // OUTPUT: hone.param @weight : tensor<8x4xf32, #hone.affine<bits = 8, scales = f16, activations = 8, atLeast = true>>
 

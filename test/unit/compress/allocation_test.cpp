@@ -95,7 +95,7 @@ TEST(Allocation, IsOptimalForAModelOfManyLayers) {
     int64_t elements = i % 7 < 4 ? 896 * 896 : 896 * 4864;
     double scale = 0.5 + static_cast<double>(generator() % 1000) / 1000.0;
     auto &weight = weights.emplace_back();
-    for (int64_t bits : {2, 3, 4, 8})
+    for (int64_t bits : {2, 3, 4, 5, 6, 8})
       for (int64_t group : {32, 64, 128})
         weight.push_back(
             {elements * bits / 8 + elements / group * 2, scale * std::pow(4.0, -bits) * (1 + 0.1 * std::log2(group))});

@@ -34,7 +34,7 @@ std::vector<float> makeImportance(int64_t columns) {
 }
 
 TEST(RoundingLoss, IsThatOfRounding) {
-  for (int64_t bits : {2, 3, 4, 8})
+  for (int64_t bits : {2, 3, 4, 5, 6, 8})
     for (int64_t group : {0, 16}) {
       AffineFormat format{bits, group, /*hasZeros=*/false, /*isSigned=*/false, /*hasHalfScales=*/true};
       OwnedWeight weight(7, 48);

@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 std::vector<AffineFormat> formats() {
   std::vector<AffineFormat> all;
-  for (int64_t bits : {2, 3, 4, 8})
+  for (int64_t bits : {2, 3, 4, 5, 6, 8})
     for (int64_t group : {0, 32, 48, 64, 256})
       for (int flags = 0; flags < 8; ++flags)
         all.push_back({bits, group, (flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0});

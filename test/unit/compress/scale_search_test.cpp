@@ -15,7 +15,7 @@ namespace {
 
 std::vector<AffineFormat> formats() {
   std::vector<AffineFormat> all;
-  for (int64_t bits : {1, 2, 3, 4, 5, 8})
+  for (int64_t bits : {1, 2, 3, 4, 5, 6, 8})
     for (int flags = 0; flags < 8; ++flags)
       all.push_back({bits, 0, (flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0});
   return all;

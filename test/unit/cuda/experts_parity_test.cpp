@@ -291,11 +291,13 @@ TEST_P(ExpertGroupsParity, EveryPairIsItsExperts) {
 
 INSTANTIATE_TEST_SUITE_P(Experts, ExpertHiddenParity,
                          testing::Values("cuda.expert_hidden.f32", "cuda.expert_hidden.f16", "cuda.expert_hidden.bf16",
-                                         "cuda.expert_hidden.affine8", "cuda.expert_hidden.affine4",
+                                         "cuda.expert_hidden.affine8", "cuda.expert_hidden.affine6",
+                                         "cuda.expert_hidden.affine5", "cuda.expert_hidden.affine4",
                                          "cuda.expert_hidden.affine3", "cuda.expert_hidden.affine2"));
 INSTANTIATE_TEST_SUITE_P(Experts, ExpertSumParity,
                          testing::Values("cuda.expert_sum.f32", "cuda.expert_sum.f16", "cuda.expert_sum.bf16",
-                                         "cuda.expert_sum.affine8", "cuda.expert_sum.affine4",
+                                         "cuda.expert_sum.affine8", "cuda.expert_sum.affine6",
+                                         "cuda.expert_sum.affine5", "cuda.expert_sum.affine4",
                                          "cuda.expert_sum.affine3", "cuda.expert_sum.affine2"));
 INSTANTIATE_TEST_SUITE_P(Experts, ExpertGroupsParity, testing::Values("cuda.expert_groups"));
 

@@ -57,7 +57,7 @@ protected:
   bool isQuantized() const { return LinearWeight::isQuantized(format()); }
 
   int64_t inputsOf(const Case &test) const { // of whole words
-    int64_t unit = format() == "affine3" ? 32 : format() == "affine2" ? 16 : isQuantized() ? 8 : 1;
+    int64_t unit = LinearWeight::inputsOfWords(format());
     return (test.inputs + unit - 1) / unit * unit;
   }
 
@@ -333,11 +333,13 @@ TEST_P(GatedLinearParity, SplitK) {
 INSTANTIATE_TEST_SUITE_P(Linear, SiblingLinearParity,
                          testing::Values("cuda.sibling_linear.f32", "cuda.sibling_linear.f16",
                                          "cuda.sibling_linear.bf16", "cuda.sibling_linear.affine8",
+                                         "cuda.sibling_linear.affine6", "cuda.sibling_linear.affine5",
                                          "cuda.sibling_linear.affine4", "cuda.sibling_linear.affine3",
                                          "cuda.sibling_linear.affine2"));
 INSTANTIATE_TEST_SUITE_P(Linear, GatedLinearParity,
                          testing::Values("cuda.gated_linear.f32", "cuda.gated_linear.f16", "cuda.gated_linear.bf16",
-                                         "cuda.gated_linear.affine8", "cuda.gated_linear.affine4",
+                                         "cuda.gated_linear.affine8", "cuda.gated_linear.affine6",
+                                         "cuda.gated_linear.affine5", "cuda.gated_linear.affine4",
                                          "cuda.gated_linear.affine3", "cuda.gated_linear.affine2"));
 
 } // namespace

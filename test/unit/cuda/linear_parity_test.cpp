@@ -27,10 +27,7 @@ protected:
   bool isQuantized() const { return LinearWeight::isQuantized(format()); }
 
   void check(Case test) {
-    int64_t unit = stored() == Stored::TwoOfFour || format() == "affine3" ? 32
-                   : format() == "affine2"                                ? 16
-                   : isQuantized()                                        ? 8
-                                                                          : 1; // inputs of whole words
+    int64_t unit = stored() == Stored::TwoOfFour ? 32 : LinearWeight::inputsOfWords(format());
     test.inputs = (test.inputs + unit - 1) / unit * unit;
     std::vector<int64_t> xShape = test.rows, yShape = test.rows;
     xShape.push_back(test.inputs);
@@ -346,11 +343,12 @@ INSTANTIATE_TEST_SUITE_P(Linear, LargeLinearParity,
                                          "cuda.linear.affine4"));
 INSTANTIATE_TEST_SUITE_P(Linear, LinearParity,
                          testing::Values("cuda.linear.f32", "cuda.linear.f16", "cuda.linear.bf16",
-                                         "cuda.linear.affine8", "cuda.linear.affine4", "cuda.linear.affine3",
-                                         "cuda.linear.affine2", "cuda.linear.outliers.affine8",
-                                         "cuda.linear.outliers.affine4", "cuda.linear.outliers.affine3",
-                                         "cuda.linear.outliers.affine2", "cuda.sparse_linear.f32",
-                                         "cuda.sparse_linear.f16", "cuda.sparse_linear.bf16",
+                                         "cuda.linear.affine8", "cuda.linear.affine6", "cuda.linear.affine5",
+                                         "cuda.linear.affine4", "cuda.linear.affine3", "cuda.linear.affine2",
+                                         "cuda.linear.outliers.affine8", "cuda.linear.outliers.affine6",
+                                         "cuda.linear.outliers.affine5", "cuda.linear.outliers.affine4",
+                                         "cuda.linear.outliers.affine3", "cuda.linear.outliers.affine2",
+                                         "cuda.sparse_linear.f32", "cuda.sparse_linear.f16", "cuda.sparse_linear.bf16",
                                          "cuda.sparse_linear.affine8", "cuda.sparse_linear.affine4"));
 
 } // namespace

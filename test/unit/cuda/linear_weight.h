@@ -59,6 +59,10 @@ public:
   }
 
   static bool isQuantized(std::string_view format) { return format.starts_with('a'); }
+  /// Inputs whose codes fill words, of which kernels read eight at least; 1 of floats.
+  static int64_t inputsOfWords(std::string_view format) {
+    return isQuantized(format) ? std::max<int64_t>(8, 32 / std::gcd(32, format.back() - '0')) : 1;
+  }
   double at(int64_t n, int64_t k) const { return values[static_cast<size_t>(n * inputs + k)]; }
 
   /// The planes in the order of the kernels' operands.

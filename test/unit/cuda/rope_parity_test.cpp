@@ -262,7 +262,7 @@ protected:
 };
 
 TEST_P(QuantizedEmbeddingParity, UnpacksRows) {
-  for (int64_t bits : {2, 3, 4, 8})
+  for (int64_t bits : {2, 3, 4, 5, 6, 8})
     for (bool isSigned : {false, true})
       for (bool hasZeros : {false, true}) {
         check(bits, 32, 96, isSigned, hasZeros, HONE_F16, HONE_F32);

@@ -30,7 +30,7 @@ struct Form {
 
 std::vector<Form> forms() {
   std::vector<Form> all;
-  for (int64_t bits : {2, 3, 4, 8})
+  for (int64_t bits : {2, 3, 4, 5, 6, 8})
     for (int64_t group : {0, 32, 64})
       for (int flags = 0; flags < 16; ++flags)
         if (bits == 8 || !(flags & 4))

@@ -34,7 +34,7 @@ protected:
 
   std::vector<AffineAttr> affines() {
     std::vector<AffineAttr> all;
-    for (int64_t bits : {2, 3, 4, 8})
+    for (int64_t bits : {2, 3, 4, 5, 6, 8})
       for (int64_t group : {0, 32, 64, 128})
         for (int flags = 0; flags < 8; ++flags)
           all.push_back(AffineAttr::get(&context, bits, group, flags & 1 ? f16() : f32(), (flags & 2) != 0,

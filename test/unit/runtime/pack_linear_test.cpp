@@ -79,6 +79,36 @@ TEST(PackLinear, EightQuadsOfThreeBitsShareThreeLines) {
   EXPECT_EQ(packed[4], 0); // no output 1
 }
 
+TEST(PackLinear, EightQuadsOfFiveBitsShareFiveLines) {
+  std::vector<uint8_t> codes(32), packed(static_cast<size_t>(packedLinearBytes(PackedFormat::U5, {1, 32})));
+  for (size_t k = 0; k < codes.size(); ++k)
+    codes[k] = static_cast<uint8_t>(k / 4 * 5 % 32); // 0 5 10 15 20 25 30 3, by quads
+  packLinearWeight(PackedFormat::U5, {1, 32}, {codes.data(), 32, 1}, packed);
+  ASSERT_EQ(packed.size(), 64u * 10); // inputs are padded to 64
+  for (size_t j = 0; j < 4; ++j) {
+    EXPECT_EQ(packed[j], 0b001'00000);        // quad 0, three bits of quad 5
+    EXPECT_EQ(packed[64 + j], 0b110'00101);   // quad 1, three bits of quad 6
+    EXPECT_EQ(packed[128 + j], 0b011'01010);  // quad 2, three bits of quad 7
+    EXPECT_EQ(packed[192 + j], 0b0'11'01111); // quad 3, two bits of quad 5, one of quad 7
+    EXPECT_EQ(packed[256 + j], 0b0'11'10100); // quad 4, two bits of quad 6, one of quad 7
+  }
+  EXPECT_EQ(packed[4], 0); // no output 1
+}
+
+TEST(PackLinear, FourQuadsOfSixBitsShareThreeLines) {
+  std::vector<uint8_t> codes(16), packed(static_cast<size_t>(packedLinearBytes(PackedFormat::U6, {1, 16})));
+  for (size_t k = 0; k < codes.size(); ++k)
+    codes[k] = static_cast<uint8_t>(k / 4 * 19 % 64); // 0 19 38 57, by quads
+  packLinearWeight(PackedFormat::U6, {1, 16}, {codes.data(), 16, 1}, packed);
+  ASSERT_EQ(packed.size(), 64u * 12); // inputs are padded to 64
+  for (size_t j = 0; j < 4; ++j) {
+    EXPECT_EQ(packed[j], 0b01'000000);       // quad 0, the lowest bits of quad 3
+    EXPECT_EQ(packed[64 + j], 0b10'010011);  // quad 1
+    EXPECT_EQ(packed[128 + j], 0b11'100110); // quad 2
+  }
+  EXPECT_EQ(packed[4], 0); // no output 1
+}
+
 TEST(PackLinear, ATransposedWeightPacksAlike) {
   std::vector<float> weight = {1, 2, 3, 4, 5, 6}, transposed = {1, 4, 2, 5, 3, 6};
   std::vector<uint8_t> first(static_cast<size_t>(packedLinearBytes(PackedFormat::F32, {2, 3}))), second(first.size());
@@ -104,7 +134,8 @@ TEST(PackLinear, ScalesOfAPanelLieGroupByGroup) {
 
 TEST(PackLinear, AScaleForSixtyFourInputsTakesAQuarterOfABit) {
   LinearShape shape = {896, 896, 64};
-  for (PackedFormat format : {PackedFormat::U8, PackedFormat::U4, PackedFormat::U3, PackedFormat::U2}) {
+  for (PackedFormat format :
+       {PackedFormat::U8, PackedFormat::U6, PackedFormat::U5, PackedFormat::U4, PackedFormat::U3, PackedFormat::U2}) {
     auto sizes = packedScaleShape(format, shape);
     int64_t bytes = packedLinearBytes(format, shape) + sizes[0] * sizes[1] * sizes[2] * 2;
     EXPECT_EQ(static_cast<double>(bytes) * 8 / (896 * 896), bitLayoutOf(format)->bits + 0.25);

@@ -31,8 +31,8 @@ namespace hone::test {
 inline std::string kernelOf(std::string_view layer, cpu::PackedFormat format) {
   static constexpr std::pair<cpu::PackedFormat, std::string_view> names[] = {
       {cpu::PackedFormat::F32, "f32"}, {cpu::PackedFormat::F16, "f16"}, {cpu::PackedFormat::Bf16, "bf16"},
-      {cpu::PackedFormat::U8, "u8"},   {cpu::PackedFormat::U4, "u4"},   {cpu::PackedFormat::U3, "u3"},
-      {cpu::PackedFormat::U2, "u2"}};
+      {cpu::PackedFormat::U8, "u8"},   {cpu::PackedFormat::U6, "u6"},   {cpu::PackedFormat::U5, "u5"},
+      {cpu::PackedFormat::U4, "u4"},   {cpu::PackedFormat::U3, "u3"},   {cpu::PackedFormat::U2, "u2"}};
   const auto *found = std::ranges::find(names, format, &std::pair<cpu::PackedFormat, std::string_view>::first);
   return std::string(layer) + "." + std::string(found->second);
 }
@@ -153,14 +153,8 @@ private:
       return fill<uint16_t>(
           random, [](float value) { return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16); },
           [](uint16_t value) { return std::bit_cast<float>(static_cast<uint32_t>(value) << 16); });
-    case cpu::PackedFormat::U8:
-      return quantize(random, 255, 128);
-    case cpu::PackedFormat::U4:
-      return quantize(random, 15, 8);
-    case cpu::PackedFormat::U3:
-      return quantize(random, 7, 4);
-    case cpu::PackedFormat::U2:
-      return quantize(random, 3, 2);
+    default:
+      return quantize(random, (1 << cpu::bitLayoutOf(kind.format)->bits) - 1, cpu::bitLayoutOf(kind.format)->middle());
     }
   }
 

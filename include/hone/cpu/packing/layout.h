@@ -13,7 +13,7 @@
 //
 // Planes of one weight are interleaved panel by panel (panel_block.h).
 //
-// Codes are what quantized weights store, integers from 0 on of 8, 4, 3 or 2 bits (u8 … u2). A step of them has quads
+// Codes are what quantized weights store, integers from 0 on of 8, 6, 5, 4, 3 or 2 bits (u8 … u2). A step of them has quads
 // of four inputs: byte j of an output holds input j of every quad of its line, in the bits that BitLayout gives.
 //
 // 16 outputs of 32 bits are one register of 512 bits, or two of 256. Pairs of bf16 and quads of bytes are what the
@@ -35,10 +35,12 @@ struct BitField {
   int32_t line, shift, bits, to;
 };
 
-/// How a step of codes lies in its lines: a quad in one part, or in two where its bytes are left over from others.
+constexpr int kMostFields = 3;
+
+/// How a step of codes lies in its lines: a quad in one field, or in up to three where its bits are left over from others.
 struct BitLayout {
   int32_t bits, lines, quads;
-  BitField parts[8][2];
+  BitField parts[8][kMostFields];
 
   constexpr int32_t inputs() const { return 4 * quads; }
   /// What zero points are where none are stored.
@@ -62,6 +64,23 @@ constexpr BitLayout kU3Layout = {3,
                                   {{2, 3, 3, 0}},
                                   {{0, 6, 2, 0}, {2, 6, 1, 2}},
                                   {{1, 6, 2, 0}, {2, 7, 1, 2}}}};
+
+/// A quad a line leaves three bits of each byte, which are three quads more in five lines.
+constexpr BitLayout kU5Layout = {5,
+                                 5,
+                                 8,
+                                 {{{0, 0, 5, 0}},
+                                  {{1, 0, 5, 0}},
+                                  {{2, 0, 5, 0}},
+                                  {{3, 0, 5, 0}},
+                                  {{4, 0, 5, 0}},
+                                  {{0, 5, 3, 0}, {3, 5, 2, 3}},
+                                  {{1, 5, 3, 0}, {4, 5, 2, 3}},
+                                  {{2, 5, 3, 0}, {3, 7, 1, 3}, {4, 7, 1, 4}}}};
+
+/// A quad a line leaves two bits of each byte, which are a fourth quad in three lines.
+constexpr BitLayout kU6Layout = {
+    6, 3, 4, {{{0, 0, 6, 0}}, {{1, 0, 6, 0}}, {{2, 0, 6, 0}}, {{0, 6, 2, 0}, {1, 6, 2, 2}, {2, 6, 2, 4}}}};
 
 } // namespace hone::cpu
 

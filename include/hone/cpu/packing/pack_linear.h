@@ -17,7 +17,7 @@
 namespace hone::cpu {
 
 /// How a packed weight stores its elements.
-enum class PackedFormat : uint8_t { F32, F16, Bf16, U8, U4, U3, U2 };
+enum class PackedFormat : uint8_t { F32, F16, Bf16, U8, U6, U5, U4, U3, U2 };
 
 /// How codes lie in a quantized format; null for the others.
 const BitLayout *bitLayoutOf(PackedFormat format);

@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Linear layers with packed weights of 8, 4, 3 and 2 bits, and feed-forward blocks of them.
+// Linear layers with packed weights of 8, 6, 5, 4, 3 and 2 bits, and feed-forward blocks of them.
 
 #include "dequantized_weights.h"
 #include "entries.h"

@@ -69,25 +69,48 @@ private:
                                                       int64_t steps, Integers (&sums)[ROWS][PANELS][LIMBS]) {
     if constexpr (Dot::kPairQuads == 0) {
       addSteps<ROWS, PANELS>(o, weight, x, steps, sums);
+    } else if constexpr (Dot::kPairQuads < Codes::kQuads) {
+      for (; steps > 0; --steps, weight += Codes::kStepBytes, x += Codes::kInputs * ROWS) {
+        prefetchStep<PANELS>(o, weight);
+#pragma unroll
+        for (int q = 0; q < Codes::kQuads; q += Dot::kPairQuads) {
+          typename Dot::Pairs pairs[ROWS][PANELS][LIMBS] = {};
+#pragma unroll
+          for (int i = 0; i < Dot::kPairQuads; ++i)
+            addQuad<ROWS, PANELS>(o, weight, x, q + i, pairs);
+          addPairs<ROWS, PANELS>(pairs, sums);
+        }
+      }
     } else {
       constexpr int64_t most = Dot::kPairQuads / Codes::kQuads;
       for (; steps > 0; steps -= most, weight += most * Codes::kStepBytes, x += most * Codes::kInputs * ROWS) {
         typename Dot::Pairs pairs[ROWS][PANELS][LIMBS] = {};
         addSteps<ROWS, PANELS>(o, weight, x, steps < most ? steps : most, pairs);
-        for (int r = 0; r < ROWS; ++r)
-          for (int p = 0; p < PANELS; ++p)
-            for (int d = 0; d < LIMBS; ++d)
-              sums[r][p][d] += Dot::sum(pairs[r][p][d]);
+        addPairs<ROWS, PANELS>(pairs, sums);
       }
     }
+  }
+
+  template <int ROWS, int PANELS, typename Pairs>
+  __attribute__((always_inline)) static void addPairs(const Pairs (&pairs)[ROWS][PANELS][LIMBS],
+                                                      Integers (&sums)[ROWS][PANELS][LIMBS]) {
+    for (int r = 0; r < ROWS; ++r)
+      for (int p = 0; p < PANELS; ++p)
+        for (int d = 0; d < LIMBS; ++d)
+          sums[r][p][d] += Dot::sum(pairs[r][p][d]);
+  }
+
+  template <int PANELS>
+  __attribute__((always_inline)) static void prefetchStep(const Operands &o, const uint8_t *weight) {
+    for (int p = 0; p < PANELS; ++p)
+      o.isCached ? Codes::prefetchCached(weight + p * o.panelBytes) : Codes::prefetch(weight + p * o.panelBytes, p);
   }
 
   template <int ROWS, int PANELS, typename Sums>
   __attribute__((always_inline)) static void addSteps(const Operands &o, const uint8_t *weight, const Limb *x,
                                                       int64_t steps, Sums (&sums)[ROWS][PANELS][LIMBS]) {
     for (int64_t step = 0; step < steps; ++step) {
-      for (int p = 0; p < PANELS; ++p)
-        o.isCached ? Codes::prefetchCached(weight + p * o.panelBytes) : Codes::prefetch(weight + p * o.panelBytes, p);
+      prefetchStep<PANELS>(o, weight);
 #pragma unroll
       for (int q = 0; q < Codes::kQuads; ++q)
         addQuad<ROWS, PANELS>(o, weight, x, q, sums);

@@ -5,7 +5,7 @@
 // what the instruction takes of an activation; the words of a row's limbs are ROWS words apart:
 //
 //   ByteDot   VPDPBUSD      with VNNI       an activation of 16 bits is two limbs of 8
-//   PairDot   VPMADDUBSW    without VNNI    activations of 8 bits and codes of up to 4: sums of 16 bits for some quads
+//   PairDot   VPMADDUBSW    without VNNI    activations of 8 bits and codes of up to 6: sums of 16 bits for some quads
 //   WordDot   VPMADDWD      without VNNI    one limb of 16
 
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_DOT_H
@@ -130,8 +130,8 @@ template <const hone::cpu::BitLayout &LAYOUT, int BITS = LAYOUT.bits> struct Cod
   /// Quad `q` of the step at `from`, each code in a byte.
   static Line quad(const uint8_t *from, int q) {
     Line codes = bitsOf(from, LAYOUT.parts[q][0]);
-    if (LAYOUT.parts[q][1].bits > 0)
-      codes |= bitsOf(from, LAYOUT.parts[q][1]);
+    for (int field = 1; field < hone::cpu::kMostFields && LAYOUT.parts[q][field].bits > 0; ++field)
+      codes |= bitsOf(from, LAYOUT.parts[q][field]);
     return codes;
   }
 
@@ -153,6 +153,8 @@ private:
 };
 
 using U8Codes = Codes<hone::cpu::kU8Layout>;
+using U6Codes = Codes<hone::cpu::kU6Layout>;
+using U5Codes = Codes<hone::cpu::kU5Layout>;
 using U4Codes = Codes<hone::cpu::kU4Layout>;
 using U3Codes = Codes<hone::cpu::kU3Layout>;
 using U2Codes = Codes<hone::cpu::kU2Layout>;

@@ -113,7 +113,7 @@ template <int CODE_BITS, typename Body> void withDot(int64_t bits, const Body &b
   (void)bits;
   body(ByteDot());
 #else
-  if constexpr (CODE_BITS <= 4)
+  if constexpr (CODE_BITS <= 6)
     if (bits == 8)
       return body(PairDot<CODE_BITS>());
   body(WordDot());

@@ -14,17 +14,32 @@
 
 namespace hone::cuda {
 
-/// Eight quantized values q of at most four bits, as pairs of q - zero in bf16. 0x4300 is 128 in bf16, whose lowest
-/// bit counts 1, so q in the lowest bits makes 128 + q. Values i and i + 4 are a pair; the first four are in `word`
-/// from bit 0 on, the others from bit 16 on. Signed values become unsigned by their highest bit, by the same LOP3.
-template <int Bits> __device__ inline void expandCodes(uint32_t word, bool areSigned, uint32_t zero,
-                                                       uint32_t (&pairs)[4]) {
+/// Two quantized values q of less than eight bits, one in the lowest bits of each half of `word`, as q - zero in bf16.
+/// 0x4300 is 128 in bf16, whose lowest bit counts 1, so q in the lowest bits makes 128 + q. Signed values become
+/// unsigned by their highest bit, by the same LOP3.
+template <int Bits> __device__ inline uint32_t expandPair(uint32_t word, bool areSigned, uint32_t zero) {
   constexpr uint32_t kCodeMask = ((1u << Bits) - 1) * 0x10001u;
   uint32_t base = 0x43004300 ^ (areSigned ? 0x10001u << (Bits - 1) : 0);
   uint32_t minus = (0xc300u + zero) * 0x10001u; // -(128 + zero), twice
+  return fmaBf16x2((word & kCodeMask) ^ base, 0x3f803f80, minus);
+}
+
+/// Eight quantized values of at most four bits, of which i and i + 4 are a pair; the first four are in `word` from bit 0
+/// on, the others from bit 16 on.
+template <int Bits> __device__ inline void expandCodes(uint32_t word, bool areSigned, uint32_t zero,
+                                                       uint32_t (&pairs)[4]) {
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    pairs[i] = fmaBf16x2((word >> Bits * i & kCodeMask) ^ base, 0x3f803f80, minus);
+    pairs[i] = expandPair<Bits>(word >> Bits * i, areSigned, zero);
+}
+
+/// The same of five or six bits: all eight from bit 0 of `codes` on.
+template <int Bits> __device__ inline void expandLongCodes(uint64_t codes, bool areSigned, uint32_t zero,
+                                                           uint32_t (&pairs)[4]) {
+  auto low = static_cast<uint32_t>(codes), high = static_cast<uint32_t>(codes >> 4 * Bits);
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    pairs[i] = expandPair<Bits>(__byte_perm(low >> Bits * i, high >> Bits * i, 0x5410), areSigned, zero);
 }
 
 /// Bytes in the lowest bits of 2^23 in f32, whose lowest bit counts 1. The difference to 2^23 + zero is exact in the
@@ -96,7 +111,8 @@ struct ScaleRow {
 /// The scale and the zero point of a group as they are stored, so that their loads are prefetched like the weights: a
 /// sector of scales serves sixteen groups, but the warps of a block read it at the same time, and would all wait.
 template <int Bits> struct StoredScale {
-  uint32_t scale, zeros[Bits == 3 ? 2 : 1];
+  static constexpr bool kMayStraddle = 8 % Bits != 0; // a zero point may begin in one byte and end in the next
+  uint32_t scale, zeros[kMayStraddle ? 2 : 1];
 
   /// Of the group of `input`, or of the last one.
   __device__ void read(const LinearArguments &args, const ScaleRow &row, int32_t input) {
@@ -107,8 +123,8 @@ template <int Bits> struct StoredScale {
       return;
     const uint8_t *first = row.zeros + group * Bits / 8;
     zeros[0] = first[0];
-    if constexpr (Bits == 3)
-      zeros[1] = group * Bits % 8 > 5 ? first[1] : 0;
+    if constexpr (kMayStraddle)
+      zeros[1] = group * Bits % 8 > 8 - Bits ? first[1] : 0;
   }
 
   /// Signed values become unsigned when their highest bit is flipped.
@@ -120,7 +136,7 @@ template <int Bits> struct StoredScale {
     if (!args.zeros)
       return result;
     uint32_t bytes = zeros[0];
-    if constexpr (Bits == 3)
+    if constexpr (kMayStraddle)
       bytes |= zeros[1] << 8;
     result.zero = bytes >> groupOf(args, input) * Bits % 8 & ((1u << Bits) - 1);
     if (args.isSigned)
@@ -138,13 +154,13 @@ private:
 /// Quantized values as #hone.affine packs them, in rows that begin at multiples of 4 bytes.
 ///
 /// Narrow: 32 inputs, which four lanes contribute to a product, are `Bits` words; the eight of a lane are 2 words of 8
-/// bits, 1 of 4 bits, half a word of 2 bits, and three bytes of 2 words of 3 bits. The rest of a sector is loaded by
-/// the neighbouring lanes and the next parts. A part has one scale.
+/// bits, 1 of 4 bits, half a word of 2 bits, and as many bytes of 2 words as they have bits where that is 3, 5 or 6. The
+/// rest of a sector is loaded by the neighbouring lanes and the next parts. A part has one scale.
 ///
-/// Wide: a lane has consecutive words of one output, 4 of 8 and 4 bits and 2 of 2 bits in one load, 3 of 3 bits, and
-/// four lanes a chunk of one scale: fewer loads and scales, for groups of at least a chunk (isWide).
+/// Wide: a lane has consecutive words of one output, 4 of 8 and 4 bits and 2 of 2 bits in one load, otherwise as many as
+/// they have bits, and four lanes a chunk of one scale: fewer loads and scales, for groups of at least a chunk (isWide).
 template <int Bits, bool IsWide = false> struct AffineWeight {
-  static constexpr int kWords = Bits == 8 || Bits == 3 ? 2 : 1; // of a narrow part
+  static constexpr int kWords = Bits == 8 || 8 % Bits != 0 ? 2 : 1; // of a narrow part
   static constexpr int kParts = IsWide ? (Bits == 8 ? 2 : 4) : 4 / kWords;
   static constexpr int kChunkInputs = kParts * kPartInputs;
   static constexpr int kScales = IsWide ? 1 : kParts;
@@ -152,7 +168,7 @@ template <int Bits, bool IsWide = false> struct AffineWeight {
   static constexpr bool kHasScales = true, kIsHalf = false, kMayHaveOutliers = true;
   static constexpr PairOrder kOrder = Bits == 8 ? PairOrder::Neighbours : PairOrder::Halves;
 
-  uint32_t words[4];
+  uint32_t words[IsWide && (Bits == 5 || Bits == 6) ? 6 : 4];
   StoredScale<Bits> scales[kScales];
 
   struct Row : ScaleRow {
@@ -172,20 +188,24 @@ template <int Bits, bool IsWide = false> struct AffineWeight {
       constexpr int kLoaded = Bits == 8 ? 4 : Bits;
       const char *from = row.weight + int64_t{chunk} * 16 * kLoaded + lane * 4 * kLoaded;
       bool exists = chunk * kChunkInputs + offsetOf(0, lane) < args.inputs;
-      uint4 v = {};
-      if constexpr (Bits == 3) {
-        const auto *three = reinterpret_cast<const uint32_t *>(from);
+      if constexpr (Bits == 3 || Bits == 5) {
+#pragma unroll
+        for (int i = 0; i < Bits; ++i)
+          words[i] = exists ? reinterpret_cast<const uint32_t *>(from)[i] : 0;
+      } else if constexpr (Bits == 2 || Bits == 6) {
+#pragma unroll
+        for (int i = 0; i < Bits; i += 2) {
+          uint2 two = {};
+          if (exists)
+            two = loadNoAllocate8(from + 4 * i);
+          words[i] = two.x, words[i + 1] = two.y;
+        }
+      } else {
+        uint4 v = {};
         if (exists)
-          v = {three[0], three[1], three[2], 0};
-      } else if constexpr (Bits == 2) {
-        uint2 two = {};
-        if (exists)
-          two = loadNoAllocate8(from);
-        v.x = two.x, v.y = two.y;
-      } else if (exists) {
-        v = loadNoAllocate16(from);
+          v = loadNoAllocate16(from);
+        words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
       }
-      words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
     } else {
       int first = 8 * Bits * lane / 32, last = (8 * Bits * (lane + 1) - 1) / 32;
 #pragma unroll
@@ -213,13 +233,17 @@ template <int Bits, bool IsWide = false> struct AffineWeight {
     if constexpr (Bits == 8) {
       uint32_t signs = args.isSigned ? 0x80808080 : 0;
       expandBytes(words[2 * part] ^ signs, words[2 * part + 1] ^ signs, zero, pairs);
+    } else if constexpr (Bits > 4) {
+      int bit = 8 * Bits * (IsWide ? part : lane), word = IsWide ? bit / 32 : 2 * part;
+      uint64_t both = uint64_t{words[word + 1]} << 32 | words[word];
+      expandLongCodes<Bits>(both >> bit % 32, args.isSigned, zero, pairs);
     } else {
       expandCodes<Bits>(eightCodes(part, lane), args.isSigned, zero, pairs);
     }
   }
 
 private:
-  /// Values 0 to 3 of a lane from bit 0 on, and 4 to 7 from bit 16 on.
+  /// Of at most four bits: values 0 to 3 of a lane from bit 0 on, and 4 to 7 from bit 16 on.
   __device__ uint32_t eightCodes(int part, int lane) const {
     if constexpr (Bits == 4)
       return words[part];

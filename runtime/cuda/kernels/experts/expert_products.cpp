@@ -17,11 +17,13 @@ namespace {
 
 /// In the order of tiles 1x1, 2x1, 2x2, then the same for inputs that are split into hi and lo terms.
 const char *mmaFunction(Format format, bool isSplit, const GemvPlan &plan) {
-  static constexpr const char *names[6][2][3] = {
+  static constexpr const char *names[8][2][3] = {
       {HONE_GEMV_TILE_NAMES("grouped_gemv_f16")},
       {HONE_GEMV_TILE_NAMES("grouped_gemv_bf16"), HONE_GEMV_TILE_NAMES("grouped_gemv_bf16_split")},
       {HONE_GEMV_TILE_NAMES("grouped_gemv_affine8"), HONE_GEMV_TILE_NAMES("grouped_gemv_affine8_split")},
       {HONE_GEMV_TILE_NAMES("grouped_gemv_affine4"), HONE_GEMV_TILE_NAMES("grouped_gemv_affine4_split")},
+      {HONE_GEMV_TILE_NAMES("grouped_gemv_affine6"), HONE_GEMV_TILE_NAMES("grouped_gemv_affine6_split")},
+      {HONE_GEMV_TILE_NAMES("grouped_gemv_affine5"), HONE_GEMV_TILE_NAMES("grouped_gemv_affine5_split")},
       {HONE_GEMV_TILE_NAMES("grouped_gemv_affine3"), HONE_GEMV_TILE_NAMES("grouped_gemv_affine3_split")},
       {HONE_GEMV_TILE_NAMES("grouped_gemv_affine2"), HONE_GEMV_TILE_NAMES("grouped_gemv_affine2_split")}};
   return names[static_cast<int>(format) - static_cast<int>(Format::F16)][isSplit][plan.rowTiles + plan.columnTiles - 2];

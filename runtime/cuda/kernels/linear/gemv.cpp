@@ -46,9 +46,11 @@ int32_t kernelNumber(Layers layers, const GemvPlan &plan) {
 
 /// Kernels for wide chunks, in the order of `mmaFunction`.
 const char *wideFunction(Format format, bool isSplit, int32_t number) {
-  static constexpr const char *names[4][2][7] = {
+  static constexpr const char *names[6][2][7] = {
       {HONE_GEMV_NAMES("gemv_wide_affine8"), HONE_GEMV_NAMES("gemv_wide_affine8_split")},
       {HONE_GEMV_NAMES("gemv_wide_affine4"), HONE_GEMV_NAMES("gemv_wide_affine4_split")},
+      {HONE_GEMV_NAMES("gemv_wide_affine6"), HONE_GEMV_NAMES("gemv_wide_affine6_split")},
+      {HONE_GEMV_NAMES("gemv_wide_affine5"), HONE_GEMV_NAMES("gemv_wide_affine5_split")},
       {HONE_GEMV_NAMES("gemv_wide_affine3"), HONE_GEMV_NAMES("gemv_wide_affine3_split")},
       {HONE_GEMV_NAMES("gemv_wide_affine2"), HONE_GEMV_NAMES("gemv_wide_affine2_split")}};
   return names[static_cast<int>(format) - static_cast<int>(Format::Affine8)][isSplit][number];
@@ -56,12 +58,14 @@ const char *wideFunction(Format format, bool isSplit, int32_t number) {
 
 /// By number, then the same for inputs that are split into hi and lo terms.
 const char *mmaFunction(Format format, bool isSplit, int32_t number) {
-  static constexpr const char *names[7][2][7] = {
+  static constexpr const char *names[9][2][7] = {
       {},
       {HONE_GEMV_NAMES("gemv_f16")},
       {HONE_GEMV_NAMES("gemv_bf16"), HONE_GEMV_NAMES("gemv_bf16_split")},
       {HONE_GEMV_NAMES("gemv_affine8"), HONE_GEMV_NAMES("gemv_affine8_split")},
       {HONE_GEMV_NAMES("gemv_affine4"), HONE_GEMV_NAMES("gemv_affine4_split")},
+      {HONE_GEMV_NAMES("gemv_affine6"), HONE_GEMV_NAMES("gemv_affine6_split")},
+      {HONE_GEMV_NAMES("gemv_affine5"), HONE_GEMV_NAMES("gemv_affine5_split")},
       {HONE_GEMV_NAMES("gemv_affine3"), HONE_GEMV_NAMES("gemv_affine3_split")},
       {HONE_GEMV_NAMES("gemv_affine2"), HONE_GEMV_NAMES("gemv_affine2_split")}};
   return names[static_cast<int>(format)][isSplit][number];

@@ -5,11 +5,19 @@
 
 #include "../device/gemv_kernel.h"
 
+HONE_GEMV_TILES(gemv_affine6, AffineWeight<6>, false)
+HONE_GEMV_TILES(gemv_affine6_split, AffineWeight<6>, true)
+HONE_GEMV_TILES(gemv_affine5, AffineWeight<5>, false)
+HONE_GEMV_TILES(gemv_affine5_split, AffineWeight<5>, true)
 HONE_GEMV_TILES(gemv_affine3, AffineWeight<3>, false)
 HONE_GEMV_TILES(gemv_affine3_split, AffineWeight<3>, true)
 HONE_GEMV_TILES(gemv_affine2, AffineWeight<2>, false)
 HONE_GEMV_TILES(gemv_affine2_split, AffineWeight<2>, true)
 
+HONE_GEMV_LAYERS(gemv_affine6, AffineWeight<6>, false)
+HONE_GEMV_LAYERS(gemv_affine6_split, AffineWeight<6>, true)
+HONE_GEMV_LAYERS(gemv_affine5, AffineWeight<5>, false)
+HONE_GEMV_LAYERS(gemv_affine5_split, AffineWeight<5>, true)
 HONE_GEMV_LAYERS(gemv_affine3, AffineWeight<3>, false)
 HONE_GEMV_LAYERS(gemv_affine3_split, AffineWeight<3>, true)
 HONE_GEMV_LAYERS(gemv_affine2, AffineWeight<2>, false)

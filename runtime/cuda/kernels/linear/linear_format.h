@@ -11,7 +11,7 @@
 namespace hone::cuda {
 
 /// Floats, or quantized values of so many bits as #hone.affine packs them.
-enum class Format { F32, F16, Bf16, Affine8, Affine4, Affine3, Affine2 };
+enum class Format { F32, F16, Bf16, Affine8, Affine4, Affine6, Affine5, Affine3, Affine2 };
 
 constexpr bool isQuantized(Format format) { return format >= Format::Affine8; }
 
@@ -35,7 +35,7 @@ constexpr bool usesFma(Format format, int32_t inputType) {
 /// Inputs of an output that a warp of the tensor-core GEMV reads at once, and those of a wide chunk, which has one
 /// scale (device/weights.h).
 constexpr int32_t chunkInputs(Format format) {
-  return !isQuantized(format) ? 32 : format == Format::Affine8 || format == Format::Affine3 ? 64 : 128;
+  return !isQuantized(format) ? 32 : format == Format::Affine4 || format == Format::Affine2 ? 128 : 64;
 }
 constexpr int32_t wideChunkInputs(Format format) { return format == Format::Affine8 ? 64 : 128; }
 
@@ -49,9 +49,9 @@ constexpr bool isWide(Format format, const LinearArguments &args) {
   int32_t chunk = wideChunkInputs(format);
   return isQuantized(format) && args.indices == nullptr && (args.groupShift >= 31 || (1 << args.groupShift) >= chunk) &&
          args.inputs % (chunk / 4) == 0 &&
-         args.weightStride % (format == Format::Affine3   ? 4
-                              : format == Format::Affine2 ? 8
-                                                          : 16) ==
+         args.weightStride % (format == Format::Affine5 || format == Format::Affine3   ? 4
+                              : format == Format::Affine6 || format == Format::Affine2 ? 8
+                                                                                       : 16) ==
              0;
 }
 

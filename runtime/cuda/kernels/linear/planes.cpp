@@ -51,8 +51,8 @@ PlaneView planesOfRows(KernelDevice &device, const RowView &from, int64_t rows, 
 }
 
 static PlaneView planesOfQuantized(KernelDevice &device, const LinearArguments &layer, Format format, int32_t planes) {
-  static constexpr const char *functions[] = {"planes_of_affine8", "planes_of_affine4", "planes_of_affine3",
-                                              "planes_of_affine2"};
+  static constexpr const char *functions[] = {"planes_of_affine8", "planes_of_affine4", "planes_of_affine6",
+                                              "planes_of_affine5", "planes_of_affine3", "planes_of_affine2"};
   PlanesArguments args = {};
   args.layer = layer;
   args.rows = layer.outputs;

@@ -136,6 +136,8 @@ extern "C" __global__ void __launch_bounds__(hone::cuda::kPlaneThreads)
   }
 
 HONE_PLANES_OF_CODES(planes_of_affine8, 8)
+HONE_PLANES_OF_CODES(planes_of_affine6, 6)
+HONE_PLANES_OF_CODES(planes_of_affine5, 5)
 HONE_PLANES_OF_CODES(planes_of_affine4, 4)
 HONE_PLANES_OF_CODES(planes_of_affine3, 3)
 HONE_PLANES_OF_CODES(planes_of_affine2, 2)
