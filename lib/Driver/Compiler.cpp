@@ -99,6 +99,8 @@ LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPa
     phase.build(pm, {options.target.getSanitizer(), options.raising.passes, options.sizes});
   if (phase.name == "lower" && options.gradients.isAsked())
     addGradients(options.gradients, pm);
+  if (phase.name == "tensor" && options.gradients.isAsked())
+    pm.addNestedPass<func::FuncOp>(createRematerialize());
   if (phase.name != "rewrite")
     return success();
   // Parameters that are measured or trained are those of the file.

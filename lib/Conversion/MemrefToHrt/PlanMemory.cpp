@@ -1,9 +1,10 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Buffers of an entry share the slots of one arena: those that are never needed at once get the same slot. Buffers are
-// placed in the order of their first use, each in the free slot that fits best; sizes that are not known are guessed for
-// that choice, and only for that: what a slot holds at run time is the largest of its buffers.
+// Buffers of an entry share the slots of one arena: those that are never needed at once get the same slot. The largest
+// buffers are placed first, each in the smallest slot that is free from its first use to its last ("greedy by size",
+// Pisarchyk and Lee, *Efficient Memory Management for Deep Neural Net Inference*, 2020); sizes that are not known are
+// guessed for that choice, and only for that: what a slot holds at run time is the largest of its buffers.
 
 #include "Aliases.h"
 
@@ -16,6 +17,8 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include <map>
 
 namespace hone {
 #define GEN_PASS_DEF_PLANMEMORY
@@ -38,8 +41,18 @@ struct Buffer {
 
 struct Slot {
   Value bytes;
-  int64_t guess, busyUntil;
+  int64_t guess;
   SmallVector<Buffer *> buffers;
+  std::map<int64_t, int64_t> lives; // from the first position to the last
+
+  /// How long before `buffer` is needed the slot was needed last; nothing where it is needed at once with it.
+  std::optional<int64_t> getGap(const Buffer &buffer) const {
+    auto next = lives.upper_bound(buffer.last);
+    if (next == lives.begin())
+      return buffer.first;
+    int64_t before = std::prev(next)->second;
+    return before < buffer.first ? std::optional(buffer.first - before) : std::nullopt;
+  }
 };
 
 /// Positions of operations in a block; one inside a region counts as the operation of the block that it is in.
@@ -198,8 +211,9 @@ private:
       remark::missed(alloc.getLoc(), options) << ("a buffer is allocated when it is needed: " + blocker).str();
     }
     inOrder = llvm::map_to_vector(buffers, [](Buffer &buffer) { return &buffer; });
-    llvm::sort(inOrder,
-               [](const Buffer *a, const Buffer *b) { return std::pair(a->first, a) < std::pair(b->first, b); });
+    llvm::sort(inOrder, [](const Buffer *a, const Buffer *b) {
+      return std::tuple(b->guess, a->first, a) < std::tuple(a->guess, b->first, b);
+    });
   }
 
   /// Fills in what is known of a buffer, or says why it gets no slot.
@@ -255,16 +269,16 @@ private:
     return bytes;
   }
 
-  /// The free slot whose guessed size is the nearest from above, or else the largest, or none.
+  /// The smallest of the slots that are free, all of which are large enough, and of these the one that caches hold most of; or null.
   Slot *choose(const Buffer &buffer) {
     Slot *best = nullptr;
-    for (Slot &slot : slots) {
-      if (slot.busyUntil >= buffer.first)
-        continue;
-      bool slotFits = slot.guess >= buffer.guess, bestFits = best && best->guess >= buffer.guess;
-      if (!best || (slotFits != bestFits ? slotFits : slotFits ? slot.guess < best->guess : slot.guess > best->guess))
-        best = &slot;
-    }
+    std::pair<int64_t, int64_t> least;
+    for (Slot &slot : slots)
+      if (std::optional<int64_t> gap = slot.getGap(buffer))
+        if (std::pair<int64_t, int64_t> cost(slot.guess, *gap); !best || cost < least) {
+          best = &slot;
+          least = cost;
+        }
     return best;
   }
 
@@ -272,9 +286,8 @@ private:
     for (Buffer *buffer : inOrder) {
       Slot *slot = choose(*buffer);
       if (!slot)
-        slot = &slots.emplace_back(Slot{buffer->bytes, 0, 0, {}});
-      slot->guess = std::max(slot->guess, buffer->guess);
-      slot->busyUntil = buffer->last;
+        slot = &slots.emplace_back(Slot{buffer->bytes, buffer->guess, {}, {}});
+      slot->lives.emplace(buffer->first, buffer->last);
       slot->bytes = b.createOrFold<arith::MaxUIOp>(buffer->alloc.getLoc(), slot->bytes, buffer->bytes);
       slot->buffers.push_back(buffer);
     }

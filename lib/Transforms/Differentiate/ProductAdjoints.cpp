@@ -159,13 +159,8 @@ struct EmbeddingModel : DifferentiableOpInterface::ExternalModel<EmbeddingModel,
     }
     Value zero = arith::ConstantIndexOp::create(b, 0), one = arith::ConstantIndexOp::create(b, 1);
     Value rows = asIndex(b, getSize(b, table, 0)), count = asIndex(b, getSize(b, ids, 0));
-    auto zeros = RankedTensorType::get(typeOf(table).getShape(), typeOf(table).getElementType());
-    Value none = arith::ConstantOp::create(b, b.getZeroAttr(zeros.getElementType()));
-    Value start =
-        linalg::FillOp::create(
-            b, none,
-            tensor::EmptyOp::create(b, tensor::getMixedSizes(b, b.getLoc(), table), zeros.getElementType()).getResult())
-            .getResult(0);
+    // Of a table that is the last layer's weight too, rows are added to the gradient that it has from there.
+    Value before = adjoints.get(table), start = before ? before : buildZeros(b, table);
     auto loop = scf::ForOp::create(
         b, zero, count, one, start, [&](OpBuilder &nested, Location loc, Value token, ValueRange sums) {
           LocBuilder inner(loc, nested);
@@ -184,7 +179,10 @@ struct EmbeddingModel : DifferentiableOpInterface::ExternalModel<EmbeddingModel,
               [&](OpBuilder &otherwise, Location at) { scf::YieldOp::create(otherwise, at, sums.front()); });
           scf::YieldOp::create(inner, sum.getResult(0));
         });
-    adjoints.add(b, table, loop.getResult(0));
+    if (before)
+      adjoints.replace(table, loop.getResult(0));
+    else
+      adjoints.add(b, table, loop.getResult(0));
     return success();
   }
 
@@ -206,7 +204,8 @@ private:
   }
 };
 
-/// The probabilities of the logits less 1 at the target, each a share of the mean.
+/// The probabilities of the logits less 1 at the target, each a share of the mean. They overwrite the logits where nothing else
+/// reads these.
 struct CrossEntropyModel : DifferentiableOpInterface::ExternalModel<CrossEntropyModel, CrossEntropyOp> {
   LogicalResult buildAdjoint(Operation *op, ImplicitLocOpBuilder &b, Adjoints &adjoints) const {
     auto loss = cast<CrossEntropyOp>(op);
@@ -216,23 +215,23 @@ struct CrossEntropyModel : DifferentiableOpInterface::ExternalModel<CrossEntropy
       count = arith::MulIOp::create(b, count, asIndex(b, size));
     Value rows = asF32(b, count);
     int64_t rank = sizes.size() - 1;
-    SmallVector<int64_t> row = loopRange(0, rank);
-    auto step = [&](LocBuilder &inner, ValueRange args) -> Value {
-      Value probability = math::ExpOp::create(inner, arith::SubFOp::create(inner, args[0], args[1]));
-      Value index = arith::IndexCastOp::create(inner, inner.getIndexType(), args[2]);
+    auto step = [&](OpBuilder &nested, Location loc, ValueRange args) {
+      LocBuilder inner(loc, nested);
+      Value probability = math::ExpOp::create(inner, arith::SubFOp::create(inner, args[3], args[0]));
+      Value index = arith::IndexCastOp::create(inner, inner.getIndexType(), args[1]);
       Value isTarget =
           arith::CmpIOp::create(inner, arith::CmpIPredicate::eq, index, linalg::IndexOp::create(inner, rank));
       Value less = arith::SubFOp::create(inner, probability, constantF32(inner, 1.0f));
       Value slope = arith::SelectOp::create(inner, isTarget, less, probability);
-      return arith::MulFOp::create(inner, slope, arith::DivFOp::create(inner, args[3], rows));
+      Value share = arith::DivFOp::create(inner, args[2], rows);
+      linalg::YieldOp::create(inner, arith::MulFOp::create(inner, slope, share).getResult());
     };
-    adjoints.add(b, logits,
-                 buildMap(b, sizes, b.getF32Type(),
-                          {{logits, loopRange(0, rank + 1)},
-                           {lse, row},
-                           {loss.getTargets(), row},
-                           {adjoints.get(loss.getResult()), {}}},
-                          step));
+    AffineMap all = b.getMultiDimIdentityMap(rank + 1), ofRow = all.getMajorSubMap(rank);
+    SmallVector<AffineMap> maps{ofRow, ofRow, AffineMap::get(rank + 1, 0, b.getContext()), all};
+    SmallVector<utils::IteratorType> iterators(rank + 1, utils::IteratorType::parallel);
+    SmallVector<Value> inputs{lse, loss.getTargets(), adjoints.get(loss.getResult())};
+    auto gradient = linalg::GenericOp::create(b, logits.getType(), inputs, logits, maps, iterators, step);
+    adjoints.add(b, logits, gradient.getResult(0));
     return success();
   }
 };

@@ -134,3 +134,27 @@ func.func @other(%call: !hrt.call) {
   memref.dealloc %a : memref<?xf32>
   return
 }
+
+func.func private @use_small(memref<10xf32>)
+func.func private @use_large(memref<1000xf32>)
+func.func private @use_both(memref<1000xf32>, memref<10xf32>)
+
+// The largest buffers are placed first: a small one that is held does not take the slot of a large one.
+// CHECK-LABEL: func.func @sizes(
+// CHECK: %[[SLOTS:.*]]:2 = hrt.arena
+// CHECK: %[[LARGE:.*]] = memref.view %[[SLOTS]]#0[%{{.*}}][] : memref<?xi8> to memref<1000xf32>
+// CHECK: call @use_large(%[[LARGE]])
+// CHECK: %[[SMALL:.*]] = memref.view %[[SLOTS]]#1[%{{.*}}][] : memref<?xi8> to memref<10xf32>
+// CHECK: call @use_both(%[[LARGE]], %[[SMALL]])
+func.func @sizes(%call: !hrt.call) attributes {hrt.entry} {
+  %first = memref.alloc() : memref<1000xf32>
+  call @use_large(%first) : (memref<1000xf32>) -> ()
+  memref.dealloc %first : memref<1000xf32>
+  %small = memref.alloc() : memref<10xf32>
+  call @use_small(%small) : (memref<10xf32>) -> ()
+  %second = memref.alloc() : memref<1000xf32>
+  call @use_both(%second, %small) : (memref<1000xf32>, memref<10xf32>) -> ()
+  memref.dealloc %second : memref<1000xf32>
+  memref.dealloc %small : memref<10xf32>
+  return
+}
