@@ -63,7 +63,7 @@ static bool isCheap(Operation *op) {
 
 void Rematerialize::addReads(Value value, SmallVector<Operation *> &views, SmallVector<Read> &reads) const {
   for (OpOperand &use : value.getUses()) {
-    if (isView(use.getOwner())) {
+    if (isView(use.getOwner()) && use.getOwner()->getBlock() == block) {
       views.push_back(use.getOwner());
       addReads(use.getOwner()->getResult(0), views, reads);
       views.pop_back();
@@ -123,10 +123,16 @@ void Rematerialize::rematerialize(Operation *op) {
   copy(empty);
   copy(op);
   for (const Read &late : llvm::make_range(first, reads.end())) {
-    for (Operation *view : late.views)
+    OpOperand *use = late.use;
+    for (Operation *view : late.views) {
+      if (places.lookup(view) >= first->place) { // a view of the copy from now on
+        use = &view->getOpOperand(0);
+        break;
+      }
       if (!copies.contains(view->getResult(0)))
         copy(view);
-    late.use->set(copies.lookup(late.use->get()));
+    }
+    use->set(copies.lookupOrDefault(use->get()));
     for (Operation *view : llvm::reverse(late.views))
       if (view->use_empty()) // which would hold the value
         unread.insert(view);

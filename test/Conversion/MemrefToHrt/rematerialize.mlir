@@ -7,6 +7,8 @@
 func.func private @make(index) -> tensor<?x8xf32>
 func.func private @use(tensor<?x8xf32>)
 func.func private @use_flat(tensor<?xf32>)
+func.func private @use_wide(tensor<?x1x8xf32>)
+func.func private @size() -> index
 
 // What the product reads is there for the last use in any case.
 // CHECK-LABEL: func.func @far(
@@ -25,7 +27,7 @@ func.func private @use_flat(tensor<?xf32>)
 // NEAR-LABEL: func.func @far(
 // NEAR-COUNT-1: linalg.generic
 // NEAR-NOT: linalg.generic
-// NEAR-LABEL: func.func @gone(
+// NEAR-LABEL: func.func @late_view(
 func.func @far(%n: index) {
   %gate = call @make(%n) : (index) -> tensor<?x8xf32>
   %up = call @make(%n) : (index) -> tensor<?x8xf32>
@@ -45,6 +47,32 @@ func.func @far(%n: index) {
   call @use(%hidden) : (tensor<?x8xf32>) -> ()
   call @use(%gate) : (tensor<?x8xf32>) -> ()
   call @use(%up) : (tensor<?x8xf32>) -> ()
+  return
+}
+
+// A view that is made late stays where its sizes are known.
+// CHECK-LABEL: func.func @late_view(
+// CHECK: linalg.generic
+// CHECK: %[[SECOND:.*]] = linalg.generic
+// CHECK: call @use(%[[SECOND]])
+// CHECK: %[[M:.*]] = call @size
+// CHECK: %[[WIDE:.*]] = tensor.expand_shape %[[SECOND]] {{.*}} output_shape [%[[M]], 1, 8]
+// CHECK: call @use_wide(%[[WIDE]])
+func.func @late_view(%gate: tensor<?x8xf32>, %n: index) {
+  %empty = tensor.empty(%n) : tensor<?x8xf32>
+  %twice = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel"]}
+      ins(%gate : tensor<?x8xf32>) outs(%empty : tensor<?x8xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %sum = arith.addf %a, %a : f32
+    linalg.yield %sum : f32
+  } -> tensor<?x8xf32>
+  call @use(%twice) : (tensor<?x8xf32>) -> ()
+  call @use(%gate) : (tensor<?x8xf32>) -> ()
+  call @use(%gate) : (tensor<?x8xf32>) -> ()
+  call @use(%twice) : (tensor<?x8xf32>) -> ()
+  %m = call @size() : () -> index
+  %wide = tensor.expand_shape %twice [[0, 1], [2]] output_shape [%m, 1, 8] : tensor<?x8xf32> into tensor<?x1x8xf32>
+  call @use_wide(%wide) : (tensor<?x1x8xf32>) -> ()
   return
 }
 
