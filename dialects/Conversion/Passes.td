@@ -148,10 +148,10 @@ def FuseElementwise : Pass<"hone-fuse-elementwise"> {
 def Rematerialize : Pass<"hone-rematerialize", "::mlir::func::FuncOp"> {
   let summary = "Compute cheap values of the forward pass anew for the backward pass";
   let description = [{
-    Norms, transpositions and parallel `linalg.generic` whose result is read again `far` operations or more after the read before are computed a second
-    time there, so that memory need not hold the result in between (recomputation, activation checkpointing). That is done where memory
-    holds at the later read whatever the operation reads: constants, inputs, and what is read there or later in any case. No value
-    is held for longer than before.
+    Norms, transpositions and parallel `linalg.generic` whose result is read again `far` operations or more after the read before
+    are computed a second time there, so that memory need not hold the result in between (recomputation, activation checkpointing).
+    That is done where memory holds at the later read whatever the operation reads: constants, inputs, and what is read there or
+    later in any case. No value is held for longer than before.
   }];
   let options = [Option<"far", "far", "unsigned", /*default=*/"64",
                         "operations between two reads from which on the later one is of the backward pass">];

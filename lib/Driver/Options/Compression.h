@@ -70,8 +70,7 @@ struct QuantizationOptions {
     const std::vector<llvm::StringRef> types = {"int8", "int6", "int5", "int4", "int3", "int2"};
     set.add("quantize", type, "TYPE",
             "Store weight matrices as integers, and multiply them with activations of 8 bits: int8, int6, int5, int4, "
-            "int3 "
-            "or int2")
+            "int3 or int2")
         .oneOf(types)
         .check([this] { return targetBits ? "expected --quantize or --target-bits-per-weight, but got both" : ""; });
     set.add(

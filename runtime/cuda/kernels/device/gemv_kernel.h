@@ -8,7 +8,7 @@
 // products: no shared memory, no transposition, and every sector is used whole.
 //
 // The kernel is memory-bound. A ring of kDepth chunks in registers is always in flight: with one tile 4 · 2 · 16
-// bytes a lane, which is 4 KiB a warp, and of quantized values 3 KiB (2.25 and 1.5 KiB of 3 and 2 bits), with their
+// bytes a lane, which is 4 KiB a warp, and of quantized values 3 KiB (2.5 of 5 bits, 2.25 and 1.5 of 3 and 2 bits), with their
 // scales. Kernels of floats have 64 registers, so that an SM runs 32 warps, all others about 128 and 16 warps; an H200
 // needs 4.8 TB/s · 0.8 µs / 132 = 29 KiB in flight an SM. Quantized values are bound by instructions: for 1 KiB of
 // weights of 16 outputs there are about 200 with 4-bit values in wide chunks and inputs of bf16, and an SM issues 198

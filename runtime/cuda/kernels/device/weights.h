@@ -164,11 +164,13 @@ template <int Bits, bool IsWide = false> struct AffineWeight {
   static constexpr int kParts = IsWide ? (Bits == 8 ? 2 : 4) : 4 / kWords;
   static constexpr int kChunkInputs = kParts * kPartInputs;
   static constexpr int kScales = IsWide ? 1 : kParts;
-  static constexpr int kDepth = IsWide ? 3 : 2, kResidents[2] = {1, 1};
+  static constexpr bool kAreLong =
+      IsWide && (Bits == 5 || Bits == 6); // more than four words, so that fewer are in flight
+  static constexpr int kDepth = IsWide && !kAreLong ? 3 : 2, kResidents[2] = {1, 1};
   static constexpr bool kHasScales = true, kIsHalf = false, kMayHaveOutliers = true;
   static constexpr PairOrder kOrder = Bits == 8 ? PairOrder::Neighbours : PairOrder::Halves;
 
-  uint32_t words[IsWide && (Bits == 5 || Bits == 6) ? 6 : 4];
+  uint32_t words[kAreLong ? 6 : 4];
   StoredScale<Bits> scales[kScales];
 
   struct Row : ScaleRow {
