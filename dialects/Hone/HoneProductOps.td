@@ -51,6 +51,8 @@ def Hone_MatmulOp : Hone_ComputeOp<"matmul"> {
     `result[…, m, n] = sum over k of a[…, m, k] * b[…, k, n]`, in f32, rounded once. The leading dimensions are aligned from
     the right; one that is absent or known to be 1 is repeated. A dynamic leading dimension is not repeated: it equals the
     other operand's at run time. With `bf16_products` a and b may be rounded to bf16 before they are multiplied; sums stay f32.
+    With an addend `[…, M, N]` the result is the addend plus the product (accumulation, the β of GEMM); kernels write it where the
+    addend lies.
 
     *Constraints.*
 
@@ -58,6 +60,7 @@ def Hone_MatmulOp : Hone_ComputeOp<"matmul"> {
     - C2. The last dimension of a is the last but one of b.
     - C3. Leading dimensions are equal, or one of the two is absent or 1.
     - C4. a and b have the same elements.
+    - C5. The addend has the shape and the elements of the result.
 
     *Example.*
     ```mlir
@@ -67,9 +70,14 @@ def Hone_MatmulOp : Hone_ComputeOp<"matmul"> {
     }
     ```
   }];
-  let arguments = (ins Hone_Tensor:$a, Hone_Tensor:$b, UnitAttr:$bf16_products);
+  let arguments = (ins Hone_Tensor:$a, Hone_Tensor:$b, Optional<Hone_Tensor>:$addend, UnitAttr:$bf16_products);
   let results = (outs Hone_Tensor:$result);
-  let assemblyFormat = "$a `,` $b (`bf16_products` $bf16_products^)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = [{
+    $a `,` $b (`addend` `(` $addend^ `)`)? (`bf16_products` $bf16_products^)? attr-dict `:` functional-type(operands, results)
+  }];
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$a, "::mlir::Value":$b), [{ build($_builder, $_state, a, b, ::mlir::Value()); }]>
+  ];
 }
 
 def Hone_EmbeddingOp : Hone_ComputeOp<"embedding", [honeWeighted], /*elementOperand=*/1> {

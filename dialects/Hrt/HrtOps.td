@@ -67,14 +67,14 @@ def Hrt_KernelOp : Hrt_Op<"kernel", [AttrSizedOperandSegments, DestinationStyleO
   let summary = "a call of a kernel of the runtime";
   let description = [{
     *Meaning.* Calls the kernel `name` with the inputs, then the outputs, as its operands, and `ints` and `floats` as its
-    attributes; the loader picks the variant for the machine. The kernel overwrites its outputs and reads nothing of them.
-    Outputs that are tensors come before those that are memory.
+    attributes; the loader picks the variant for the machine. The kernel overwrites its outputs and reads nothing of them,
+    but for one whose integer `accumulates` is not 0, which adds to them. Outputs that are tensors come before those that are memory.
 
     *Example.*
     ```mlir
     func.func @matmul(%call: !hrt.call, %a: tensor<?x4xf32>, %b: tensor<4x8xf32>, %init: tensor<?x8xf32>)
         -> tensor<?x8xf32> {
-      %y = hrt.kernel "hone.matmul.f32" %call ins(%a, %b : tensor<?x4xf32>, tensor<4x8xf32>)
+      %y = hrt.kernel "hone.matmul.f32" %call ints [0] ins(%a, %b : tensor<?x4xf32>, tensor<4x8xf32>)
           outs(%init : tensor<?x8xf32>) -> tensor<?x8xf32>
       return %y : tensor<?x8xf32>
     }
@@ -89,6 +89,8 @@ def Hrt_KernelOp : Hrt_Op<"kernel", [AttrSizedOperandSegments, DestinationStyleO
   }];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputsMutable(); }
+    /// Whether the kernel adds to its outputs, and does not overwrite them.
+    bool accumulates();
   }];
 }
 

@@ -83,6 +83,7 @@ def products():
         result = tensor("B", "S", rows)
         yield Case("hone.linear.f32", "hone.linear %x, %w", result, ROWS, **operands)
         yield Case("hone.linear.f32", "hone.linear %x, %w bias(%b)", result, ROWS, **operands, b=tensor(rows))
+    yield Case("hone.matmul.f32", "hone.matmul %x, %w addend(%c)", tensor("B", "S", 33), ROWS, x=tensor("B", "S", 17), w=tensor(17, 33), c=tensor("B", "S", 33))
     for x, w in ((tensor("B", 3, "S", 8), tensor("B", 3, 8, 5)), (tensor("B", 1, "S", 8), tensor(3, 8, 5))):
         yield Case("hone.matmul.f32", "hone.matmul %x, %w", tensor("B", 3, "S", 5), ROWS, x=x, w=w)
 

@@ -139,6 +139,15 @@ inline int64_t countTensors(const KernelInfo &kernel) {
   return count;
 }
 
+/// Whether a call with these integers adds what it computes to its output (accumulation), and does not overwrite it.
+inline bool accumulates(const KernelInfo &kernel, std::span<const int64_t> ints) {
+  std::vector<std::string_view> names = integersOf(kernel);
+  for (size_t i = 0; i < std::min(names.size(), ints.size()); ++i)
+    if (names[i] == "accumulates")
+      return ints[i] != 0;
+  return false;
+}
+
 /// Whether it adds `residual`, one of its operands, to what it computes.
 inline bool hasResidual(const KernelInfo &kernel) { return indexOf(kernel, "residual") >= 0; }
 

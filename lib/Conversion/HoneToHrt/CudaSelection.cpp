@@ -156,12 +156,15 @@ static KernelCall select(OpBuilder &b, MatmulOp op) {
   if (!ShapedType::isDynamic(inputs) && inputs < kLeastInputs)
     return {};
   if (right.getRank() != 2 || left.getRank() > kMostLeadingAxes + 1)
-    return selectNamesake(op, "cuda.");
+    return selectMatmul(op, "cuda.matmul.f32");
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, op.getLoc(), op.getB());
   std::swap(sizes[0], sizes[1]);
   Value empty = tensor::EmptyOp::create(b, op.getLoc(), sizes, right.getElementType());
   Value weight = linalg::TransposeOp::create(b, op.getLoc(), op.getB(), empty, ArrayRef<int64_t>{1, 0})->getResult(0);
-  return selectProduct(b, op.getLoc(), op.getA(), weight, Value());
+  KernelCall kernel = selectProduct(b, op.getLoc(), op.getA(), weight, Value());
+  if (Value addend = op.getAddend(); addend && !kernel.name.empty())
+    kernel.operands.push_back({"residual", addend});
+  return kernel;
 }
 
 /// What follows zeros along the last axis: a bias of the last keys. Null where other axes are padded, or with other numbers.

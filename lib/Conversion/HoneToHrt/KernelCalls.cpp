@@ -150,6 +150,10 @@ KernelCall selectNamesake(Operation *op, StringRef target) {
   return kernel;
 }
 
+KernelCall selectMatmul(MatmulOp op, StringRef name) {
+  return {name.str(), {{"a", op.getA()}, {"b", op.getB()}}, {{"accumulates", op.getAddend() ? 1 : 0}}, {}};
+}
+
 Value createRows(OpBuilder &b, Location loc, Value x, Value weight) {
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, x);
   sizes.back() = b.getIndexAttr(cast<RankedTensorType>(weight.getType()).getDimSize(0));
@@ -185,6 +189,11 @@ SmallVector<Value> createCall(OpBuilder &b, Operation *op, Value call, const Ker
     reject(kernel, "no kernel has this name");
   std::vector<kernels::Operand> operands = kernels::operandsOf(*info);
   KernelCall whole = kernel;
+  if (const int64_t *accumulates = find<int64_t>(kernel.ints, "accumulates"); accumulates && *accumulates) {
+    Type type = destinations->front().getType();
+    Value addend = cast<MatmulOp>(op).getAddend();
+    destinations->front() = addend.getType() == type ? addend : tensor::CastOp::create(b, op->getLoc(), type, addend);
+  }
   for (auto [output, destination] : llvm::zip(ArrayRef(operands).take_back(destinations->size()), *destinations))
     whole.operands.push_back({output.name, destination});
   return llvm::to_vector_of<Value>(createKernel(b, op->getLoc(), call, whole).getResults());

@@ -264,10 +264,9 @@ static KernelCall select(Operation *op) {
     return select(linear);
   if (!arePlainF32(op->getOperands()) || !arePlainF32(op->getResults()))
     return {};
-  KernelCall kernel = selectNamesake(op, "hone.");
-  if (auto product = dyn_cast<MatmulOp>(op); product && product.getBf16Products())
-    kernel.name = "hone.matmul.bf16";
-  return kernel;
+  if (auto product = dyn_cast<MatmulOp>(op))
+    return selectMatmul(product, product.getBf16Products() ? "hone.matmul.bf16" : "hone.matmul.f32");
+  return selectNamesake(op, "hone.");
 }
 
 //===----------------------------------------------------------------------===//

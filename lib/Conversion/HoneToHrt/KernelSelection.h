@@ -94,6 +94,9 @@ llvm::SmallVector<mlir::Value> createCall(mlir::OpBuilder &b, mlir::Operation *o
 /// same names. No call where there is none.
 KernelCall selectNamesake(mlir::Operation *op, llvm::StringRef target);
 
+/// The kernel `name` of products of matrices; createCall() lets it write where the addend lies.
+KernelCall selectMatmul(MatmulOp op, llvm::StringRef name);
+
 /// How `op` calls a kernel of attention, without its outputs and with `bias` in place of its own; no name where kernels do not know
 /// the pattern.
 KernelCall callAttention(AttentionOp op, llvm::StringRef kernel, mlir::Value bias);

@@ -287,7 +287,7 @@ FailureOr<Value> multiplyMatrices(Node &node, Value lhs, Value rhs) {
                        {rhs, getMatrixMap(node, rhs, loops, batch, batch + 2, batch + 1)});
   }
   node.isBroken = node.isBroken || failed(node.lowerer.requireSizes(node.op, sizes, element));
-  Value product = MatmulOp::create(node.b, getTensorType(sizes, element), lhs, rhs);
+  Value product = MatmulOp::create(node.b, getTensorType(sizes, element), lhs, rhs, /*addend=*/Value());
   node.lowerer.setSizes(product, sizes);
   return product;
 }

@@ -78,7 +78,13 @@ LogicalResult MatmulOp::verify() {
     if (!mayEqual(sizeA, sizeB) && sizeA != 1 && sizeB != 1) // matmul C3
       return emitOpError() << "expected the leading dimensions of a and b to be equal or 1, but got " << toText(a)
                            << " and " << toText(b);
-  return verifyElements(*this, "b", getB(), getA()); // matmul C4
+  if (failed(verifyElements(*this, "b", getB(), getA()))) // matmul C4
+    return failure();
+  if (!getAddend())
+    return success();
+  if (failed(verifyShape(*this, "the addend", shapeOf(getAddend()), shapeOf(getResult())))) // matmul C5
+    return failure();
+  return verifyElements(*this, "the addend", getAddend(), getA());
 }
 
 //===- embedding --------------------------------------------------------------------------------------------------===//

@@ -17,9 +17,10 @@ using namespace hone::hrt;
 namespace {
 
 struct KernelModel : DstBufferizableOpInterfaceExternalModel<KernelModel, KernelOp> {
-  /// A kernel overwrites its outputs without reading them.
+  /// A kernel that does not accumulate overwrites its outputs without reading them.
   bool bufferizesToMemoryRead(Operation *op, OpOperand &operand, const AnalysisState &) const {
-    return !cast<KernelOp>(op).isDpsInit(&operand);
+    auto kernel = cast<KernelOp>(op);
+    return !kernel.isDpsInit(&operand) || kernel.accumulates();
   }
 
   LogicalResult bufferize(Operation *op, RewriterBase &rewriter, const BufferizationOptions &options,

@@ -5,6 +5,8 @@
 
 #include "hone/Dialect/Hrt/HrtDialect.h"
 
+#include "hone/kernels/descriptions.h"
+
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -89,13 +91,21 @@ LogicalResult ParallelOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
+bool KernelOp::accumulates() {
+  const kernels::KernelInfo *info = kernels::findKernelInfo(getName().str());
+  return info && kernels::accumulates(*info, std::span(getInts().data(), getInts().size()));
+}
+
 void KernelOp::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
   for (OpOperand &operand : getInputsMutable())
     if (isa<MemRefType>(operand.get().getType()))
       effects.emplace_back(MemoryEffects::Read::get(), &operand, SideEffects::DefaultResource::get());
   for (OpOperand &operand : getOutputsMutable())
-    if (isa<MemRefType>(operand.get().getType()))
+    if (isa<MemRefType>(operand.get().getType())) {
+      if (accumulates())
+        effects.emplace_back(MemoryEffects::Read::get(), &operand, SideEffects::DefaultResource::get());
       effects.emplace_back(MemoryEffects::Write::get(), &operand, SideEffects::DefaultResource::get());
+    }
 }
 
 template <typename Op>

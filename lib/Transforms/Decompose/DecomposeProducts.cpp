@@ -33,7 +33,7 @@ static bool swapsLast(linalg::TransposeOp op) {
 Value hone::transposeLast(LocBuilder &b, Value tensor) {
   if (auto transpose = tensor.getDefiningOp<linalg::TransposeOp>(); transpose && swapsLast(transpose))
     return transpose.getInput();
-  if (auto product = tensor.getDefiningOp<MatmulOp>(); product && rankOf(tensor) == 2) {
+  if (auto product = tensor.getDefiningOp<MatmulOp>(); product && !product.getAddend() && rankOf(tensor) == 2) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointAfter(product); // its operands are not kept alive until the result is read
     return MatmulOp::create(b, transposeLast(b, product.getB()), transposeLast(b, product.getA()));
@@ -128,12 +128,29 @@ static SmallVector<int64_t> getBatchLoops(Value tensor, ArrayRef<OpFoldResult> r
   return loops;
 }
 
+/// The f32 sum of `addend` and `product`, in place where the addend is of f32.
+static Value accumulate(LocBuilder &builder, Value addend, Value product) {
+  Sizes sizes = tensor::getMixedSizes(builder, builder.getLoc(), addend);
+  if (!elementsOf(addend).isF32())
+    addend = buildMap(builder, sizes, builder.getF32Type(), {{addend, loopRange(0, sizes.size())}},
+                      [](LocBuilder &, ValueRange args) { return args[0]; });
+  SmallVector<AffineMap> maps(2, builder.getMultiDimIdentityMap(sizes.size()));
+  SmallVector<utils::IteratorType> iterators(sizes.size(), utils::IteratorType::parallel);
+  auto add = [](OpBuilder &nested, Location loc, ValueRange args) {
+    linalg::YieldOp::create(nested, loc, arith::AddFOp::create(nested, loc, args[1], args[0]).getResult());
+  };
+  return linalg::GenericOp::create(builder, addend.getType(), product, addend, maps, iterators, add).getResult(0);
+}
+
 static Value decomposeMatmul(LocBuilder &builder, MatmulOp op) {
   Sizes sizes = getResultSizes(builder, op);
   int64_t batch = sizes.size() - 2, row = batch, column = batch + 1, inner = batch + 2;
   Operand a{op.getA(), with(getBatchLoops(op.getA(), sizes, batch), {row, inner})};
   Operand b{op.getB(), with(getBatchLoops(op.getB(), sizes, batch), {inner, column})};
-  return roundTo(builder, buildContraction(builder, sizes, a, b), elementsOf(op.getA()));
+  Value product = buildContraction(builder, sizes, a, b);
+  if (Value addend = op.getAddend())
+    product = accumulate(builder, addend, product);
+  return roundTo(builder, product, elementsOf(op.getA()));
 }
 
 //===- embedding --------------------------------------------------------------------------------------------------===//

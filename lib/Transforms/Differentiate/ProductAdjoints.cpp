@@ -23,6 +23,14 @@ static RankedTensorType typeOf(Value tensor) { return cast<RankedTensorType>(ten
 
 Value multiply(LocBuilder &b, Value left, Value right) { return MatmulOp::create(b, left, right); }
 
+void addProduct(LocBuilder &b, Adjoints &adjoints, Value value, Value left, Value right) {
+  Value before = adjoints.get(value);
+  if (before && adjoints.isWanted(value))
+    adjoints.replace(value, MatmulOp::create(b, before.getType(), left, right, before));
+  else
+    adjoints.add(b, value, multiply(b, left, right));
+}
+
 /// `tensor` `[…, N]` as a matrix `[rows, N]`.
 static Value asMatrix(LocBuilder &b, Value tensor) {
   int64_t rank = typeOf(tensor).getRank();
@@ -84,13 +92,15 @@ struct LinearModel : DifferentiableOpInterface::ExternalModel<LinearModel, Linea
     Value g = adjoints.get(linear.getResult()), x = linear.getX(), weight = linear.getWeight();
     if (adjoints.isWanted(x)) {
       Value plain = typeOf(weight).getEncoding() ? UnpackOp::create(b, weight).getResult() : weight;
-      Value rows = typeOf(x).getRank() == 1 ? asMatrix(b, g) : g, product = multiply(b, rows, plain);
-      if (rows != g)
-        product = tensor::CollapseShapeOp::create(b, product, ArrayRef<ReassociationIndices>{{0, 1}});
-      adjoints.add(b, x, product);
+      if (typeOf(x).getRank() == 1)
+        adjoints.add(b, x,
+                     tensor::CollapseShapeOp::create(b, multiply(b, asMatrix(b, g), plain),
+                                                     ArrayRef<ReassociationIndices>{{0, 1}}));
+      else
+        addProduct(b, adjoints, x, g, plain);
     }
     if (adjoints.isWanted(weight))
-      adjoints.add(b, weight, multiply(b, transposeLast(b, asMatrix(b, g)), asMatrix(b, x)));
+      addProduct(b, adjoints, weight, transposeLast(b, asMatrix(b, g)), asMatrix(b, x));
     if (Value bias = linear.getBias(); bias && adjoints.isWanted(bias))
       adjoints.add(b, bias, sumRows(b, g));
     return success();
@@ -134,10 +144,20 @@ struct MatmulModel : DifferentiableOpInterface::ExternalModel<MatmulModel, Matmu
     auto product = cast<MatmulOp>(op);
     Value g = adjoints.get(product.getResult()), left = product.getA(), right = product.getB();
     if (adjoints.isWanted(left))
-      adjoints.add(b, left, sumRepeated(b, multiply(b, g, transposeLast(b, right)), left));
+      addSummed(b, adjoints, left, g, transposeLast(b, right));
     if (adjoints.isWanted(right))
-      adjoints.add(b, right, sumRepeated(b, multiply(b, transposeLast(b, left), g), right));
+      addSummed(b, adjoints, right, transposeLast(b, left), g);
+    if (Value addend = product.getAddend())
+      adjoints.add(b, addend, g);
     return success();
+  }
+
+private:
+  /// Adds first · second, summed over the repetitions of `operand`.
+  static void addSummed(LocBuilder &b, Adjoints &adjoints, Value operand, Value first, Value second) {
+    if (typeOf(first).getRank() == 2 && typeOf(second).getRank() == 2)
+      return addProduct(b, adjoints, operand, first, second);
+    adjoints.add(b, operand, sumRepeated(b, multiply(b, first, second), operand));
   }
 };
 

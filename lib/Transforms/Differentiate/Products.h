@@ -8,12 +8,16 @@
 #ifndef HONE_LIB_TRANSFORMS_DIFFERENTIATE_PRODUCTS_H
 #define HONE_LIB_TRANSFORMS_DIFFERENTIATE_PRODUCTS_H
 
+#include "hone/Transforms/Adjoints.h"
 #include "hone/Transforms/Loops.h"
 
 namespace hone {
 
 /// The product of two batches of matrices, as `hone.matmul`.
 mlir::Value multiply(LocBuilder &b, mlir::Value left, mlir::Value right);
+
+/// Adds left · right to the gradient of `value`, in its place where there is one.
+void addProduct(LocBuilder &b, Adjoints &adjoints, mlir::Value value, mlir::Value left, mlir::Value right);
 
 /// The sums of `tensor` over all of its dimensions but `kept`, which are those of the result, of size `sizes`, in their order.
 mlir::Value sumTo(LocBuilder &b, mlir::Value tensor, llvm::ArrayRef<mlir::OpFoldResult> sizes,

@@ -60,15 +60,23 @@ private:
   float *owned = nullptr;
 };
 
-void fillRows(const Matrix &c, Row bias) {
+/// What is added to a product: a bias along its rows, or what c has. What has no data is absent.
+struct Addend {
+  Row bias;
+  bool isOutput = false;
+
+  float at(const Matrix &c, int64_t i, int64_t j) const { return isOutput ? c.at(i, j) : bias.data ? bias[j] : 0.0f; }
+};
+
+void fillRows(const Matrix &c, const Addend &addend) {
   for (int64_t i = 0; i < c.rows; ++i)
     for (int64_t j = 0; j < c.columns; ++j)
-      c.at(i, j) = bias.data ? bias[j] : 0.0f;
+      c.at(i, j) = addend.at(c, i, j);
 }
 
 /// Columns [begin, begin + kLanes * VECTORS) of up to kGemvRows rows of a·b, b row-major.
 template <int ROWS, int VECTORS>
-void gemvBlock(const Matrix &a, const Matrix &b, const Matrix &c, Row bias, int64_t begin) {
+void gemvBlock(const Matrix &a, const Matrix &b, const Matrix &c, const Addend &addend, int64_t begin) {
   Vector sums[ROWS][VECTORS] = {};
   for (int64_t k = 0; k < a.columns; ++k) {
     const float *row = b.data + k * b.rowStride + begin;
@@ -78,61 +86,61 @@ void gemvBlock(const Matrix &a, const Matrix &b, const Matrix &c, Row bias, int6
   }
   for (int r = 0; r < ROWS; ++r)
     for (int64_t j = 0; j < VECTORS * kLanes; ++j)
-      c.at(r, begin + j) = sums[r][j / kLanes][j % kLanes] + (bias.data ? bias[begin + j] : 0.0f);
+      c.at(r, begin + j) = sums[r][j / kLanes][j % kLanes] + addend.at(c, r, begin + j);
 }
 
-void gemvTail(const Matrix &a, const Matrix &b, const Matrix &c, Row bias, int64_t begin) {
+void gemvTail(const Matrix &a, const Matrix &b, const Matrix &c, const Addend &addend, int64_t begin) {
   for (int64_t i = 0; i < c.rows; ++i)
     for (int64_t j = begin; j < c.columns; ++j) {
       float sum = 0;
       for (int64_t k = 0; k < a.columns; ++k)
         sum += a.at(i, k) * b.at(k, j);
-      c.at(i, j) = sum + (bias.data ? bias[j] : 0.0f);
+      c.at(i, j) = sum + addend.at(c, i, j);
     }
 }
 
 template <int ROWS>
-void gemvByColumns(const Matrix &a, const Matrix &b, const Matrix &c, Row bias) {
+void gemvByColumns(const Matrix &a, const Matrix &b, const Matrix &c, const Addend &addend) {
   constexpr int64_t width = 4 * kLanes;
   int64_t blocks = c.columns / width;
   parallelFor(blocks + 1, a.columns * c.columns > kSmallWork, [&](int64_t block) {
     if (block < blocks)
-      gemvBlock<ROWS, 4>(a, b, c, bias, block * width);
+      gemvBlock<ROWS, 4>(a, b, c, addend, block * width);
     else
-      gemvTail(a, b, c, bias, blocks * width);
+      gemvTail(a, b, c, addend, blocks * width);
   });
 }
 
 /// b is column-major: every element is a dot product of two dense rows.
-void gemvByDots(const Matrix &a, const Matrix &b, const Matrix &c, Row bias) {
+void gemvByDots(const Matrix &a, const Matrix &b, const Matrix &c, const Addend &addend) {
   parallelFor(c.columns, a.columns * c.columns > kSmallWork, [&](int64_t j) {
     for (int64_t i = 0; i < c.rows; ++i)
-      c.at(i, j) = dot(a.data + i * a.rowStride, b.data + j * b.columnStride, a.columns) + (bias.data ? bias[j] : 0.0f);
+      c.at(i, j) = dot(a.data + i * a.rowStride, b.data + j * b.columnStride, a.columns) + addend.at(c, i, j);
   });
 }
 
 /// True where the GEMV loops did the product.
-bool gemvRows(const Matrix &a, const Matrix &b, const Matrix &c, Row bias) {
+bool gemvRows(const Matrix &a, const Matrix &b, const Matrix &c, const Addend &addend) {
   if (a.rows > kGemvRows)
     return false;
   if (b.rowStride == 1 && a.columnStride == 1 && b.columnStride != 1) {
-    gemvByDots(a, b, c, bias);
+    gemvByDots(a, b, c, addend);
     return true;
   }
   if (b.columnStride != 1)
     return false;
   switch (a.rows) {
   case 1:
-    gemvByColumns<1>(a, b, c, bias);
+    gemvByColumns<1>(a, b, c, addend);
     break;
   case 2:
-    gemvByColumns<2>(a, b, c, bias);
+    gemvByColumns<2>(a, b, c, addend);
     break;
   case 3:
-    gemvByColumns<3>(a, b, c, bias);
+    gemvByColumns<3>(a, b, c, addend);
     break;
   default:
-    gemvByColumns<4>(a, b, c, bias);
+    gemvByColumns<4>(a, b, c, addend);
   }
   return true;
 }
@@ -175,16 +183,17 @@ hone_tensor tensorOf(const Matrix &matrix) {
 
 /// True where a GEMM that packs b did the product.
 template <typename Precision>
-bool multiplyPanels(const Matrix &a, const Matrix &b, const Matrix &c, Row bias) {
-  if (!c.isRowMajor() && c.transposed().isRowMajor() && !bias.data)
-    return multiplyPanels<Precision>(b.transposed(), a.transposed(), c.transposed(), bias);
+bool multiplyPanels(const Matrix &a, const Matrix &b, const Matrix &c, const Addend &addend) {
+  if (!c.isRowMajor() && c.transposed().isRowMajor() && !addend.bias.data)
+    return multiplyPanels<Precision>(b.transposed(), a.transposed(), c.transposed(), addend);
   if (c.rows < PackingGemm<Precision>::fewestRows() || c.columns < kFewestColumns)
     return false;
   Packed packedA(a), packedB(b);
   hone_tensor x = tensorOf(packedA.of(a)), y = tensorOf(c), absent = {};
   PackingGemm<Precision>::withEngine(packedB.of(b), c.rows, [&](const auto &engine) {
     using Engine = __remove_cvref(decltype(engine));
-    GemmLayer<Engine>(x, engine, y, Epilogue(bias, absent, absent, kIdentity)).run();
+    const hone_tensor &residual = addend.isOutput ? y : absent; // read where the sum is written, before it is
+    GemmLayer<Engine>(x, engine, y, Epilogue(addend.bias, absent, residual, kIdentity)).run();
   });
   return true;
 }
@@ -203,17 +212,18 @@ void multiplyDense(const Matrix &a, const Matrix &b, const Matrix &c, float beta
       c.at(i, j) = packedC.dense.data[i * c.columns + j];
 }
 
-/// c = a · b + bias, the bias along c's rows or absent.
-template <typename Precision> void multiply(const Matrix &a, const Matrix &b, const Matrix &c, Row bias) {
+/// c = a · b + addend
+template <typename Precision>
+void multiply(const Matrix &a, const Matrix &b, const Matrix &c, const Addend &addend) {
   if (c.rows == 0 || c.columns == 0)
     return;
   if (a.columns == 0)
-    return fillRows(c, bias);
-  if (gemvRows(a, b, c, bias) || multiplyPanels<Precision>(a, b, c, bias))
+    return fillRows(c, addend);
+  if (gemvRows(a, b, c, addend) || multiplyPanels<Precision>(a, b, c, addend))
     return;
-  if (bias.data)
-    fillRows(c, bias);
-  multiplyDense(a, b, c, bias.data ? 1.0f : 0.0f);
+  if (addend.bias.data)
+    fillRows(c, addend);
+  multiplyDense(a, b, c, addend.isOutput || addend.bias.data ? 1.0f : 0.0f);
 }
 
 /// Offset of the matrix that belongs to matrix `index` of `output`, with sizes of 1 and absent axes repeated.
@@ -232,14 +242,14 @@ int64_t batchOffset(const hone_tensor &tensor, const hone_tensor &output, int64_
 bool isOneMatrix(const hone_tensor &tensor) { return countRows(tensor, 2) == 1; }
 
 template <typename Precision>
-void multiplyBatches(const hone_tensor &a, const hone_tensor &b, const hone_tensor &c, Row bias) {
+void multiplyBatches(const hone_tensor &a, const hone_tensor &b, const hone_tensor &c, const Addend &addend) {
   Matrix wideA, wideC;
   if (isOneMatrix(b) && collapseRows(a, wideA) && collapseRows(c, wideC) && wideA.rows == wideC.rows)
-    return multiply<Precision>(wideA, matrixAt(b, 0), wideC, bias);
+    return multiply<Precision>(wideA, matrixAt(b, 0), wideC, addend);
   int64_t batches = countRows(c, 2);
   auto multiplyOne = [&](int64_t index) {
     multiply<Precision>(matrixAt(a, batchOffset(a, c, index)), matrixAt(b, batchOffset(b, c, index)),
-             matrixAt(c, batchOffset(c, c, index)), bias);
+                        matrixAt(c, batchOffset(c, c, index)), addend);
   };
   // Many products share the threads, few products have all threads each.
   constexpr int64_t many = 8;
@@ -254,7 +264,8 @@ void multiplyBatches(const hone_tensor &a, const hone_tensor &b, const hone_tens
 }
 
 template <typename Precision> void run(const kernels::Call<kernels::Matmul, kernels::NoWeight> &call) {
-  multiplyBatches<Precision>(call.operands.a, call.operands.b, call.operands.c, {nullptr, 0});
+  multiplyBatches<Precision>(call.operands.a, call.operands.b, call.operands.c,
+                             {{nullptr, 0}, call.ints.accumulates != 0});
 }
 
 template <typename Precision> void run(const kernels::Call<kernels::PlainLinear, kernels::NoWeight> &call) {
@@ -266,7 +277,7 @@ template <typename Precision> void run(const kernels::Call<kernels::PlainLinear,
     weight.strides[0] = o.weight.strides[1];
     weight.strides[1] = o.weight.strides[0];
   }
-  multiplyBatches<Precision>(withRowAxis(o.x), weight, withRowAxis(o.y), vectorOf(o.bias));
+  multiplyBatches<Precision>(withRowAxis(o.x), weight, withRowAxis(o.y), {vectorOf(o.bias)});
 }
 
 } // namespace

@@ -36,10 +36,21 @@ func.func @matrices(%a: tensor<8x?xf32>, %b: tensor<?x16xf32>) -> tensor<8x16xf3
 
 // Of several matrices.
 // CHECK-LABEL: @several
-// CHECK: hrt.kernel "cuda.matmul.f32" %{{.*}} ins(%{{.*}}, %{{.*}} : tensor<2x8x?xf32>, tensor<2x?x16xf32>) outs(%{{.*}} : tensor<2x8x16xf32>)
+// CHECK: hrt.kernel "cuda.matmul.f32" %{{.*}} ints [0] ins(%{{.*}}, %{{.*}} : tensor<2x8x?xf32>, tensor<2x?x16xf32>) outs(%{{.*}} : tensor<2x8x16xf32>)
 func.func @several(%a: tensor<2x8x?xf32>, %b: tensor<2x?x16xf32>) -> tensor<2x8x16xf32> {
   %c = hone.matmul %a, %b : (tensor<2x8x?xf32>, tensor<2x?x16xf32>) -> tensor<2x8x16xf32>
   return %c : tensor<2x8x16xf32>
+}
+
+// An addend is the layer's residual, or what the kernel for several matrices adds to.
+// CHECK-LABEL: @accumulated
+// CHECK: hrt.kernel "cuda.linear.f32" %{{.*}} ints [0] ins(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[C:.*]] : tensor<8x?xf32>, tensor<16x?xf32>, tensor<f32>, tensor<f32>, tensor<8x16xf32>) outs(%{{.*}} : tensor<8x16xf32>)
+// CHECK: hrt.kernel "cuda.matmul.f32" %{{.*}} ints [1] ins(%{{.*}}, %{{.*}} : {{.*}}) outs(%{{.*}} : tensor<2x8x16xf32>)
+func.func @accumulated(%a: tensor<8x?xf32>, %b: tensor<?x16xf32>, %c: tensor<8x16xf32>, %d: tensor<2x8x?xf32>, %e: tensor<2x?x16xf32>,
+                       %f: tensor<2x8x16xf32>) -> (tensor<8x16xf32>, tensor<2x8x16xf32>) {
+  %0 = hone.matmul %a, %b addend(%c) : (tensor<8x?xf32>, tensor<?x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  %1 = hone.matmul %d, %e addend(%f) : (tensor<2x8x?xf32>, tensor<2x?x16xf32>, tensor<2x8x16xf32>) -> tensor<2x8x16xf32>
+  return %0, %1 : tensor<8x16xf32>, tensor<2x8x16xf32>
 }
 
 // Sums of few terms are generated code.

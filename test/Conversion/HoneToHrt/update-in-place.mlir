@@ -44,3 +44,43 @@ func.func @read_later(%s: !hone.kv<@s>) -> (!hone.kv<@s>, tensor<8x4xf32>) {
   %t = hone.kv_replace %s[0], %next {in_place} : !hone.kv<@s>, tensor<8x4xf32>
   return %t, %w : !hone.kv<@s>, tensor<8x4xf32>
 }
+
+// Products are added to what is there, in a loop, too.
+// CHECK-LABEL: @accumulate(
+// CHECK: hrt.kernel "hone.matmul.f32" %{{.*}} ints [1] ins(%{{.*}}, %{{.*}} : tensor<8x?xf32>, tensor<?x4xf32>) outs(%{{.*}} : tensor<8x4xf32>)
+// BUFFERS-LABEL: @accumulate(
+// BUFFERS: %[[SUM:.*]] = memref.alloc() {{.*}} : memref<8x4xf32>
+// BUFFERS-NOT: memref.alloc
+// BUFFERS: scf.for
+// BUFFERS-NOT: memref.copy
+// BUFFERS: hrt.kernel "hone.matmul.f32" %{{.*}} ints [1] ins(%{{.*}}, %{{.*}} : {{.*}}) outs(%[[SUM]] : memref<8x4xf32>)
+// BUFFERS-NOT: memref.copy
+// BUFFERS: memref.copy %[[SUM]], %{{.*}} : memref<8x4xf32> to memref<8x4xf32>
+func.func @accumulate(%a: tensor<8x?xf32>, %b: tensor<?x4xf32>, %n: tensor<index>) -> tensor<8x4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %count = tensor.extract %n[] : tensor<index>
+  %e = tensor.empty() : tensor<8x4xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<8x4xf32>) -> tensor<8x4xf32>
+  %sum = scf.for %i = %c0 to %count step %c1 iter_args(%so_far = %zeros) -> (tensor<8x4xf32>) {
+    %next = hone.matmul %a, %b addend(%so_far) : (tensor<8x?xf32>, tensor<?x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+    scf.yield %next : tensor<8x4xf32>
+  }
+  return %sum : tensor<8x4xf32>
+}
+
+// What is read after that is not overwritten.
+// BUFFERS-LABEL: @accumulate_on_copy(
+// BUFFERS: %[[OLD:.*]] = memref.alloc() {{.*}} : memref<8x4xf32>
+// BUFFERS: linalg.fill {{.*}} outs(%[[OLD]] :
+// BUFFERS: %[[NEW:.*]] = memref.alloc() {{.*}} : memref<8x4xf32>
+// BUFFERS: memref.copy %[[OLD]], %[[NEW]]
+// BUFFERS: hrt.kernel "hone.matmul.f32" {{.*}} outs(%[[NEW]] :
+func.func @accumulate_on_copy(%a: tensor<8x?xf32>, %b: tensor<?x4xf32>) -> (tensor<8x4xf32>, tensor<8x4xf32>) {
+  %one = arith.constant 1.0 : f32
+  %e = tensor.empty() : tensor<8x4xf32>
+  %ones = linalg.fill ins(%one : f32) outs(%e : tensor<8x4xf32>) -> tensor<8x4xf32>
+  %sum = hone.matmul %a, %b addend(%ones) : (tensor<8x?xf32>, tensor<?x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %ones, %sum : tensor<8x4xf32>, tensor<8x4xf32>
+}

@@ -116,14 +116,14 @@ func.func @last(%call: !hrt.call, %x: memref<4x8xf32>, %y: memref<8x4xf32>) {
 // CHECK-SAME: %[[X:[a-z0-9]+]]: memref<?x8xf32>, %[[W:[a-z0-9]+]]: memref<8x4xf32>
 // CHECK-NOT: linalg.transpose
 // CHECK: %[[XT:.*]] = memref.transpose %[[X]] (d0, d1) -> (d1, d0)
-// CHECK: hrt.kernel "hone.matmul.f32" %{{.*}} ins(%[[XT]], %{{.*}}
+// CHECK: hrt.kernel "hone.matmul.f32" %{{.*}} ints [0] ins(%[[XT]], %{{.*}}
 // CHECK: %[[WT:.*]] = memref.transpose %[[W]] (d0, d1) -> (d1, d0)
 // CHECK: hrt.kernel "hone.linear.f32" %{{.*}} ins(%[[X]], %[[WT]]
 func.func @product(%call: !hrt.call, %x: memref<?x8xf32>, %w: memref<8x4xf32>, %g: memref<?x4xf32>, %none: memref<f32>, %y: memref<8x4xf32>,
                    %z: memref<?x4xf32>, %rows: index) {
   %a = memref.alloc(%rows) : memref<8x?xf32>
   linalg.transpose ins(%x : memref<?x8xf32>) outs(%a : memref<8x?xf32>) permutation = [1, 0]
-  hrt.kernel "hone.matmul.f32" %call ins(%a, %g : memref<8x?xf32>, memref<?x4xf32>) outs(%y : memref<8x4xf32>)
+  hrt.kernel "hone.matmul.f32" %call ints [0] ins(%a, %g : memref<8x?xf32>, memref<?x4xf32>) outs(%y : memref<8x4xf32>)
   %b = memref.alloc() : memref<4x8xf32>
   linalg.transpose ins(%w : memref<8x4xf32>) outs(%b : memref<4x8xf32>) permutation = [1, 0]
   hrt.kernel "hone.linear.f32" %call ints [1] ins(%x, %b, %none : memref<?x8xf32>, memref<4x8xf32>, memref<f32>) outs(%z : memref<?x4xf32>)

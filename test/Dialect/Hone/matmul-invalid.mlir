@@ -29,3 +29,19 @@ func.func @matmul_c4_elements(%a: tensor<8x4xf32>, %b: tensor<4x2xbf16>) {
   hone.matmul %a, %b : (tensor<8x4xf32>, tensor<4x2xbf16>) -> tensor<8x2xf32>
   return
 }
+
+// -----
+
+func.func @matmul_c5_shape(%a: tensor<8x4xf32>, %b: tensor<4x2xf32>, %c: tensor<8x3xf32>) {
+  // expected-error @below {{expected the shape of the addend to be [8x2], but got [8x3]}}
+  hone.matmul %a, %b addend(%c) : (tensor<8x4xf32>, tensor<4x2xf32>, tensor<8x3xf32>) -> tensor<8x2xf32>
+  return
+}
+
+// -----
+
+func.func @matmul_c5_elements(%a: tensor<8x4xf32>, %b: tensor<4x2xf32>, %c: tensor<8x2xbf16>) {
+  // expected-error @below {{expected the elements of the addend to be 'f32', but got 'bf16'}}
+  hone.matmul %a, %b addend(%c) : (tensor<8x4xf32>, tensor<4x2xf32>, tensor<8x2xbf16>) -> tensor<8x2xf32>
+  return
+}

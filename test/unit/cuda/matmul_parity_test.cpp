@@ -16,12 +16,20 @@ protected:
 
   void check(const Shape &shape, int32_t type = HONE_F32, Layout aLayout = Layout::Dense,
              Layout bLayout = Layout::Dense, Layout cLayout = Layout::Dense) {
+    for (bool accumulates : {false, true})
+      check(shape, type, aLayout, bLayout, cLayout, accumulates);
+  }
+
+  void check(const Shape &shape, int32_t type, Layout aLayout, Layout bLayout, Layout cLayout, bool accumulates) {
     Tensor a(shape.a, type, aLayout), b(shape.b, type, bLayout), c(shape.c, type, cLayout);
     a.randomize(random), b.randomize(random);
-    run({&a, &b, &c}, 1, {});
+    if (accumulates)
+      c.randomize(random);
+    Tensor before = c;
+    run({&a, &b, &c}, 1, {accumulates});
     int64_t inputs = shape.a.back(), failures = 0;
     c.forEach([&](const std::vector<int64_t> &index) {
-      double sum = 0, products = 0;
+      double sum = accumulates ? before.at(index) : 0, products = std::abs(sum);
       for (int64_t k = 0; k < inputs; ++k) {
         double product = at(a, index, index[index.size() - 2], k) * at(b, index, k, index.back());
         sum += product;

@@ -22,10 +22,18 @@ protected:
       for (Layout bLayout : kLayouts)
         for (Layout cLayout : kLayouts) {
           Tensor a = Tensor(aShape, aLayout).randomize(random), b = Tensor(bShape, bLayout).randomize(random);
-          Tensor c(cShape, cLayout), expected(cShape);
-          run(mayRound ? "hone.matmul.bf16" : "hone.matmul.f32", {a.view(), b.view(), c.view()});
+          Tensor expected(cShape);
           reference(isRounded ? roundToBf16(a) : a, isRounded ? roundToBf16(b) : b, expected);
-          expectClose(c, expected, kTolerance, io::shapeText(aShape) + " x " + io::shapeText(bShape));
+          for (bool accumulates : {false, true}) {
+            Tensor c(cShape, cLayout), sum = expected;
+            if (accumulates) {
+              c.randomize(random);
+              sum.forEach([&](const std::vector<int64_t> &index) { sum(index) += c.at(index); });
+            }
+            run(mayRound ? "hone.matmul.bf16" : "hone.matmul.f32", {a.view(), b.view(), c.view()}, {accumulates});
+            expectClose(c, sum, kTolerance,
+                        (accumulates ? "+ " : "") + io::shapeText(aShape) + " x " + io::shapeText(bShape));
+          }
         }
   }
 
@@ -102,7 +110,7 @@ TEST_P(MatmulKernel, ARepeatedOperandMayHaveStrideZero) {
   hone_tensor view = a.view();
   view.sizes[0] = 6;
   view.strides[0] = 0;
-  run("hone.matmul.f32", {view, b.view(), c.view()});
+  run("hone.matmul.f32", {view, b.view(), c.view()}, {0});
   wide.forEach([&](const std::vector<int64_t> &index) { wide(index) = a.at({0, index[1]}); });
   reference(wide, b, expected);
   expectClose(c, expected, kTolerance, "stride 0");

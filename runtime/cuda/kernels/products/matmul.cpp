@@ -34,7 +34,8 @@ void run(hone_call *call, const kernels::Call<kernels::Matmul, kernels::NoWeight
                           a.sizes[a.rank - 1],
                           c.sizes[c.rank - 1],
                           1,
-                          {}};
+                          {},
+                          product.ints.accumulates != 0};
   std::fill_n(args.sizes, kLeadingAxes, 1);
   for (int32_t axis = c.rank - 2; axis-- > 0;) {
     args.sizes[c.rank - 3 - axis] = c.sizes[axis];

@@ -96,8 +96,11 @@ struct ProductSums {
 #pragma unroll
       for (int j = 0; j < kThreadColumns; ++j) {
         int64_t m = firstRow + row + i, n = firstColumn + column + j;
-        if (m < args.rows && n < args.columns)
-          storeElement(c, m * args.c.rowStride + n * args.c.columnStride, args.c.dtype, sums[i][j]);
+        if (m >= args.rows || n >= args.columns)
+          continue;
+        int64_t place = m * args.c.rowStride + n * args.c.columnStride;
+        float before = args.accumulates ? loadElement(c, place, args.c.dtype) : 0;
+        storeElement(c, place, args.c.dtype, before + sums[i][j]);
       }
   }
 };

@@ -27,6 +27,7 @@ struct MatmulArguments {
   int64_t rows, inputs, columns; // c is rows by columns
   int64_t matrices;
   int64_t sizes[kLeadingAxes]; // of the leading axes of c, from the last one on; 1 of those that it lacks
+  bool accumulates;            // adds to what c has
 };
 
 } // namespace hone::cuda
