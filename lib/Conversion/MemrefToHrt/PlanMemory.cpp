@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -55,18 +56,30 @@ struct Slot {
   }
 };
 
-/// Positions of operations in a block; one inside a region counts as the operation of the block that it is in.
+/// Positions of the operations of a block and of what is inside of them, in their order.
 class Positions {
 public:
-  explicit Positions(Block &block) : block(block) {
-    for (auto [i, op] : llvm::enumerate(block))
-      numbers[&op] = i;
+  explicit Positions(Block &block) { enter(block); }
+
+  /// The first and the last position of what is in `block` and has `op` inside: what a loop reads is needed until it ends.
+  std::pair<int64_t, int64_t> of(Operation *op, Block &block) const {
+    Operation *inBlock = block.findAncestorOpInBlock(*op);
+    return inBlock ? ranges.lookup(inBlock) : std::pair<int64_t, int64_t>(0, next);
   }
-  int64_t of(Operation *op) const { return numbers.lookup(block.findAncestorOpInBlock(*op)); }
 
 private:
-  Block &block;
-  llvm::DenseMap<Operation *, int64_t> numbers;
+  void enter(Block &block) {
+    for (Operation &op : block) {
+      int64_t first = next++;
+      for (Region &region : op.getRegions())
+        for (Block &inner : region)
+          enter(inner);
+      ranges[&op] = {first, next - 1};
+    }
+  }
+
+  int64_t next = 0;
+  llvm::DenseMap<Operation *, std::pair<int64_t, int64_t>> ranges;
 };
 
 /// The sizes of buffers, computed once more where the entry begins.
@@ -85,6 +98,19 @@ public:
     bool possible = op->getBlock() == &block && op->getNumRegions() == 0 && (isPure(op) || isDivision(op)) &&
                     llvm::all_of(op->getOperands(), [&](Value operand) { return isEarly(operand); });
     return early[op] = possible;
+  }
+
+  /// What is early and at least `value`, or null: of the smaller of two numbers one of them.
+  Value getBound(Value value) {
+    if (isEarly(value))
+      return value;
+    Operation *op = value.getDefiningOp();
+    if (!isa_and_nonnull<arith::MinUIOp, arith::MinSIOp>(op))
+      return {};
+    for (Value operand : op->getOperands())
+      if (Value bound = getBound(operand))
+        return bound;
+    return {};
   }
 
   /// `value`, which is early, computed where the builder stands. Divisions come before the checks of their divisors here:
@@ -198,7 +224,7 @@ public:
 
 private:
   void collect() {
-    for (auto alloc : block.getOps<memref::AllocOp>()) {
+    for (memref::AllocOp alloc : findBuffers()) {
       if (hrt::isOnDevice(alloc) != isDevice)
         continue;
       auto options = remark::RemarkOpts::name("Planned").category("hone-plan-memory");
@@ -216,17 +242,28 @@ private:
     });
   }
 
+  /// Those of the entry and of its loops, whose iterations come one after the other.
+  SmallVector<memref::AllocOp> findBuffers() {
+    SmallVector<memref::AllocOp> found;
+    block.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (auto alloc = dyn_cast<memref::AllocOp>(op))
+        found.push_back(alloc);
+      return op->getNumRegions() == 0 || isa<scf::ForOp>(op) ? WalkResult::advance() : WalkResult::skip();
+    });
+    return found;
+  }
+
   /// Fills in what is known of a buffer, or says why it gets no slot.
   StringRef describe(Buffer &buffer) {
     auto type = cast<MemRefType>(buffer.alloc.getType());
     std::optional<int64_t> fixed = getFixedBytes(type);
     if (!type.getLayout().isIdentity() || !fixed)
       return "its type has no plain size";
-    if (!llvm::all_of(buffer.alloc.getDynamicSizes(), [&](Value size) { return sizes.isEarly(size); }))
+    if (!llvm::all_of(buffer.alloc.getDynamicSizes(), [&](Value size) { return sizes.getBound(size) != Value(); }))
       return "its size is only known on the way";
     for (Operation *user : buffer.alloc->getUsers())
       if (auto dealloc = dyn_cast<memref::DeallocOp>(user)) {
-        if (buffer.dealloc || dealloc->getBlock() != &block)
+        if (buffer.dealloc || dealloc->getBlock() != buffer.alloc->getBlock())
           return "it is freed in more than one place";
         buffer.dealloc = dealloc;
       }
@@ -235,7 +272,8 @@ private:
     setLife(buffer);
     buffer.guess = *fixed;
     for (Value size : buffer.alloc.getDynamicSizes())
-      buffer.guess = std::min<int64_t>(llvm::SaturatingMultiply<uint64_t>(buffer.guess, sizes.guess(size)), kLargest);
+      buffer.guess = std::min<int64_t>(
+          llvm::SaturatingMultiply<uint64_t>(buffer.guess, sizes.guess(sizes.getBound(size))), kLargest);
     return "";
   }
 
@@ -246,8 +284,9 @@ private:
       for (Operation *user : view.getUsers()) {
         if (user == buffer.dealloc)
           continue;
-        buffer.first = std::min(buffer.first, positions.of(user));
-        buffer.last = std::max(buffer.last, positions.of(user));
+        auto [first, last] = positions.of(user, *buffer.alloc->getBlock());
+        buffer.first = std::min(buffer.first, first);
+        buffer.last = std::max(buffer.last, last);
       }
   }
 
@@ -260,7 +299,8 @@ private:
     Value zero = arith::ConstantIndexOp::create(b, loc, 0), one = arith::ConstantIndexOp::create(b, loc, 1);
     Value largest = arith::ConstantIndexOp::create(b, loc, kLargest);
     for (Value dynamic : alloc.getDynamicSizes()) {
-      Value size = b.createOrFold<arith::MaxSIOp>(loc, sizes.compute(b, dynamic), zero);
+      Value bound = sizes.compute(b, sizes.getBound(dynamic));
+      Value size = b.createOrFold<arith::MaxSIOp>(loc, bound, zero);
       Value limit = b.createOrFold<arith::DivUIOp>(loc, largest, b.createOrFold<arith::MaxSIOp>(loc, size, one));
       Value fits = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::ule, bytes, limit);
       Value product = b.createOrFold<arith::MulIOp>(loc, bytes, size);

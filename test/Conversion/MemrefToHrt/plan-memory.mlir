@@ -101,6 +101,37 @@ func.func @keep(%call: !hrt.call, %c: i1) attributes {hrt.entry} {
   return
 }
 
+// Buffers of a loop's iterations share slots with each other and with what is dead before the loop, of a size that all iterations have
+// room in; what is needed after the loop or in its next iteration keeps its slot through it.
+// CHECK-LABEL: func.func @loop(
+// CHECK: %[[MOST:.*]] = memref.dim
+// CHECK: %[[SLOTS:.*]]:2 = hrt.arena
+// CHECK: %[[OUTER:.*]] = memref.view %[[SLOTS]]#0[%{{.*}}][%[[MOST]]]
+// CHECK: scf.for
+// CHECK: %[[COUNT:.*]] = arith.minui
+// CHECK: %[[INNER:.*]] = memref.view %[[SLOTS]]#1[%{{.*}}][%[[COUNT]]]
+// CHECK: func.call @use2(%[[OUTER]], %[[INNER]])
+// CHECK: func.call @use(%[[INNER]])
+// CHECK-NOT: memref.dealloc
+func.func @loop(%call: !hrt.call, %n: index) attributes {hrt.entry} {
+  %c0 = arith.constant 0 : index
+  %input = hrt.input %call[0] : memref<?xf32>
+  %most = memref.dim %input, %c0 : memref<?xf32>
+  %outer = memref.alloc(%most) : memref<?xf32>
+  scf.for %i = %c0 to %n step %most {
+    %left = arith.subi %n, %i : index
+    %count = arith.minui %most, %left : index
+    %inner = memref.alloc(%count) : memref<?xf32>
+    func.call @use2(%outer, %inner) : (memref<?xf32>, memref<?xf32>) -> ()
+    memref.dealloc %inner : memref<?xf32>
+    %next = memref.alloc(%count) : memref<?xf32>
+    func.call @use(%next) : (memref<?xf32>) -> ()
+    memref.dealloc %next : memref<?xf32>
+  }
+  memref.dealloc %outer : memref<?xf32>
+  return
+}
+
 // A division comes before the check of its divisor: it may not trap there.
 // CHECK-LABEL: func.func @division(
 // CHECK: %[[M:.*]] = memref.dim
