@@ -194,7 +194,7 @@ absl::StatusOr<hone_tensor> Slot::update(const Symbols &symbols) {
   if (!isUpdated && buffer.owner.use_count() > 1) { // of checkpoints, or of the file
     HONE_ASSIGN_OR_RETURN(buffer, memory->copyOf(buffer.view));
     if (beginning.owner)
-      memory->pageOut(beginning.view);
+      memory->releaseMapped(beginning.view);
   }
   isUpdated = true;
   return buffer.view;

@@ -98,8 +98,8 @@ public:
   /// where there is not so much, and has changed nothing then.
   virtual absl::Status makeWritable(std::span<HeldTensor> tensors, int64_t first) = 0;
 
-  /// The memory of a tensor of another owner that the session does not read any more: the system may reclaim it.
-  virtual void pageOut(const hone_tensor &) {}
+  /// A tensor in a mapped file that the session does not read any more: its pages leave the process's memory.
+  virtual void releaseMapped(const hone_tensor &) {}
 
   /// What reads ahead for the calls of one session, or null where all is in memory.
   virtual std::unique_ptr<PagePrefetcher> makePrefetcher() { return nullptr; }

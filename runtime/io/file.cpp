@@ -141,13 +141,6 @@ void releasePages(const void *begin, uint64_t bytes) {
   madvise(reinterpret_cast<void *>(from - inPage), bytes + inPage, MADV_DONTNEED);
 }
 
-void pageOut(const void *begin, uint64_t bytes) {
-  auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)), first = reinterpret_cast<uintptr_t>(begin);
-  uintptr_t from = (first + page - 1) / page * page, to = (first + bytes) / page * page;
-  if (from < to)
-    madvise(reinterpret_cast<void *>(from), to - from, MADV_PAGEOUT); // a wish: Linux before 5.4 has none
-}
-
 void adviseRandom(const void *begin, uint64_t bytes) {
   madvise(const_cast<void *>(begin), bytes, MADV_RANDOM); // a wish
 }

@@ -14,9 +14,6 @@ namespace hone::io {
 /// what shares a page with them. Does nothing to what they are.
 void releasePages(const void *begin, uint64_t bytes);
 
-/// Lets the system reclaim the whole pages of the range, which the process does not read soon. Does nothing to what they hold.
-void pageOut(const void *begin, uint64_t bytes);
-
 /// Turns readahead off for mapped pages of a file (MADV_RANDOM): a page fault reads its own page. `begin` is that of a page.
 void adviseRandom(const void *begin, uint64_t bytes);
 
