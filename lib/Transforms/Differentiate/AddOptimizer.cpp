@@ -5,6 +5,7 @@
 // optimizers compute of them is in UpdateParameter.cpp.
 
 #include "EntryState.h"
+#include "Prepare.h"
 #include "ProjectWeight.h"
 #include "UpdateParameter.h"
 
@@ -18,6 +19,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Remarks.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 namespace hone {
 #define GEN_PASS_DEF_ADDOPTIMIZER
@@ -56,6 +58,7 @@ private:
   int64_t findVocabulary();
   StringRef getOptimizer(ParamOp param, int64_t vocabulary);
   void buildUpdates(const UpdateFactors &factors);
+  void moveEarly(Operation *first);
   func::FuncOp copyFunction(StringRef name);
   void finishCopy(func::FuncOp copy, Value state, Value loss);
   void accumulateGradients();
@@ -187,8 +190,8 @@ StringRef TrainingStep::getOptimizer(ParamOp param, int64_t vocabulary) {
   RankedTensorType type = param.getTensorType();
   if (options.optimizer != kMuon)
     return options.optimizer;
-  bool isHidden = type.getRank() == 2 && !llvm::is_contained(type.getShape(), vocabulary) &&
-                  !isa<StackedAttr>(param.getStorage());
+  bool isHidden =
+      type.getRank() == 2 && !llvm::is_contained(type.getShape(), vocabulary) && !isa<StackedAttr>(param.getStorage());
   return isHidden ? kMuon : kAdamW;
 }
 
@@ -206,11 +209,70 @@ void TrainingStep::buildUpdates(const UpdateFactors &factors) {
       places.push_back(state.addSlot(parameter.param.getSymName() + "." + moment, parameter.param.getTensorType()));
       held.push_back(state.view(places.back()));
     }
-    for (auto [slot, value] : llvm::zip_equal(places, buildUpdate(b, optimizer, options, factors, held, parameter.gradient,
-                                                                  maskDecay ? parameter.projected : Value())))
+    for (auto [slot, value] :
+         llvm::zip_equal(places, buildUpdate(b, optimizer, options, factors, held, parameter.gradient,
+                                             maskDecay ? parameter.projected : Value())))
       state.replace(b, slot, value);
     ++numUpdates;
   }
+}
+
+/// The last operation of the function's block that has to come before `op`: what computes its operands, and where its inits are slots,
+/// what else reads these. Null if there is none.
+static Operation *findLastBefore(Operation *op) {
+  Block *block = op->getBlock();
+  Operation *last = nullptr;
+  auto wait = [&](Operation *other) {
+    other = other ? block->findAncestorOpInBlock(*other) : nullptr;
+    if (other && other != op && other->isBeforeInBlock(op) && (!last || last->isBeforeInBlock(other)))
+      last = other;
+  };
+  for (Value operand : op->getOperands())
+    wait(operand.getDefiningOp());
+  visitUsedValuesDefinedAbove(op->getRegions(), [&](OpOperand *use) { wait(use->get().getDefiningOp()); });
+  if (auto update = dyn_cast<DestinationStyleOpInterface>(op))
+    for (Value init : update.getDpsInits())
+      if (init.getDefiningOp<KvViewOp>())
+        llvm::for_each(init.getUsers(), wait);
+  return last;
+}
+
+/// Moves an operation to before what reads its results first.
+static void moveToFirstUser(Operation *op) {
+  Operation *first = nullptr;
+  for (Operation *user : op->getUsers()) {
+    Operation *inBlock = op->getBlock()->findAncestorOpInBlock(*user);
+    if (!first || inBlock->isBeforeInBlock(first))
+      first = inBlock;
+  }
+  if (first)
+    op->moveBefore(first);
+}
+
+/// Moves sums of squares, and updates that do not wait for the norm of all gradients, to where the gradients are known, so that these need
+/// not be in memory at once: operations from `first` on. What else updates read, such as projections, is computed right before.
+void TrainingStep::moveEarly(Operation *first) {
+  SmallVector<Operation *> ops;
+  for (Operation *op = first; !isa<func::ReturnOp>(op); op = op->getNextNode())
+    if (!isa<KvReplaceOp>(op))
+      ops.push_back(op);
+  llvm::DenseSet<Value> ofGradients;
+  for (Parameter &parameter : parameters)
+    ofGradients.insert(parameter.gradient);
+  SmallVector<Operation *> others;
+  Block *block = first->getBlock();
+  for (Operation *op : ops) {
+    bool readsGradients = llvm::any_of(op->getOperands(), [&](Value value) { return ofGradients.contains(value); });
+    visitUsedValuesDefinedAbove(op->getRegions(),
+                                [&](OpOperand *use) { readsGradients |= ofGradients.contains(use->get()); });
+    if (readsGradients)
+      ofGradients.insert(op->result_begin(), op->result_end());
+    else
+      others.push_back(op);
+    Operation *last = findLastBefore(op);
+    op->moveBefore(block, last ? std::next(last->getIterator()) : block->begin());
+  }
+  llvm::for_each(llvm::reverse(others), moveToFirstUser);
 }
 
 /// Another entry, with parameters as they are in the file until findParameters().
@@ -231,6 +293,7 @@ void TrainingStep::finishCopy(func::FuncOp copy, Value state, Value loss) {
   getReturn(copy)->setOperands({state, loss});
   copy.setFunctionType(b.getFunctionType(copy.getArgumentTypes(), {state.getType(), loss.getType()}));
   copy.setAllResultAttrs(ArrayRef{b.getDictionaryAttr({}), function.getResultAttrDict(0)});
+  keepUnusedCarried(copy); // gradients that the loss alone does without
 }
 
 /// Lets @accumulate add up gradients, and the step take the mean of those and its own.
@@ -251,8 +314,8 @@ void TrainingStep::accumulateGradients() {
     Value before = state.view(slot);
     SmallVector<int64_t> loops = loopRange(0, parameter.param.getTensorType().getRank());
     parameter.gradient = buildMap(
-        b, tensor::getMixedSizes(b, b.getLoc(), before), b.getF32Type(),
-        {{before, loops}, {parameter.gradient, loops}}, [&](LocBuilder &inner, ValueRange args) -> Value {
+        b, tensor::getMixedSizes(b, b.getLoc(), before), b.getF32Type(), {{before, loops}, {parameter.gradient, loops}},
+        [&](LocBuilder &inner, ValueRange args) -> Value {
           Value both = arith::AddFOp::create(inner, args[0], args[1]);
           return arith::MulFOp::create(inner, both, constantF32(inner, 1.0f / static_cast<float>(options.accumulate)));
         });
@@ -305,8 +368,10 @@ LogicalResult TrainingStep::build() {
   if (accumulation)
     accumulateGradients();
   LocBuilder b = state.atEnd();
+  Operation *before = state.getReturn()->getPrevNode();
   Value norm = buildNorm(b, llvm::map_to_vector(parameters, [](Parameter &parameter) { return parameter.gradient; }));
   buildUpdates(buildFactors(b, norm));
+  moveEarly(before->getNextNode());
   LocBuilder end = state.atEnd();
   Value normTensor = tensor::FromElementsOp::create(end, RankedTensorType::get({}, end.getF32Type()), norm);
   state.finish({{loss, kLossName}, {normTensor, kNorm}});

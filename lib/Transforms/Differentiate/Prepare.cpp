@@ -11,7 +11,9 @@
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -146,6 +148,47 @@ LogicalResult prepareForAdjoints(Block &block, llvm::function_ref<Adjoints()> wa
   for (DifferentiableOpInterface op : *after)
     op.saveForAdjoint(rewriter);
   return success();
+}
+
+/// The numbers of carried values that the results which are read, or what has effects, depend on.
+static llvm::SetVector<unsigned> findUsedCarried(scf::ForOp loop) {
+  Block &body = *loop.getBody();
+  llvm::SetVector<unsigned> used;
+  llvm::SetVector<Value> needed;
+  auto need = [&](Operation *op) {
+    needed.insert(op->operand_begin(), op->operand_end());
+    visitUsedValuesDefinedAbove(op->getRegions(), [&](OpOperand *use) { needed.insert(use->get()); });
+  };
+  for (Operation &op : body.without_terminator())
+    if (!isMemoryEffectFree(&op))
+      need(&op);
+  auto use = [&](unsigned number) {
+    if (used.insert(number))
+      needed.insert(loop.getYieldedValues()[number]);
+  };
+  for (OpResult result : loop.getResults())
+    if (!result.use_empty())
+      use(result.getResultNumber());
+  for (size_t i = 0; i < needed.size(); ++i) {
+    Value value = needed[i];
+    if (auto argument = dyn_cast<BlockArgument>(value); argument && argument.getOwner() == &body) {
+      if (argument.getArgNumber() > 0)
+        use(argument.getArgNumber() - 1);
+    } else if (Operation *op = value.getDefiningOp(); op && loop->isProperAncestor(op)) {
+      need(body.findAncestorOpInBlock(*op));
+    }
+  }
+  return used;
+}
+
+void keepUnusedCarried(func::FuncOp function) {
+  function.walk([](scf::ForOp loop) {
+    llvm::SetVector<unsigned> used = findUsedCarried(loop);
+    Operation *yield = loop.getBody()->getTerminator();
+    for (auto [number, carried] : llvm::enumerate(loop.getRegionIterArgs()))
+      if (!used.contains(number))
+        yield->setOperand(number, carried);
+  });
 }
 
 void eraseUnused(func::FuncOp function) {

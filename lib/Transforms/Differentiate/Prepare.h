@@ -29,6 +29,9 @@ llvm::LogicalResult prepareForAdjoints(mlir::Block &block, llvm::function_ref<Ad
 /// Erases what nothing reads, operands of loop nests too.
 void eraseUnused(mlir::func::FuncOp function);
 
+/// Lets loops carry on as it is what they carry for its own next value alone.
+void keepUnusedCarried(mlir::func::FuncOp function);
+
 } // namespace hone
 
 #endif // HONE_LIB_TRANSFORMS_DIFFERENTIATE_PREPARE_H
