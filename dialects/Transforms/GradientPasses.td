@@ -31,6 +31,9 @@ def Differentiate : Pass<"hone-differentiate", "::mlir::ModuleOp"> {
     The second result is then `cross_entropy`. With `feature-weight` F the loss has F times the mean of ‖S - R‖² / ‖R‖² over hidden states S of the
     entry and R of the teacher in addition (SquareHead of Kurtic et al. 2023). Hidden states are what norms read, of the shape that the last one reads.
 
+    With `most-logits` the last layer, its loss and their adjoints are one loop over chunks of rows (fused linear and cross-entropy, Hsu et
+    al., *Liger Kernel*, 2024): no more logits than that, but one row at least, are held at once.
+
     The entry begins with an empty state, and keeps none: positions count from 0, and attention sees the keys of the call.
   }];
   let options = [
@@ -43,8 +46,10 @@ def Differentiate : Pass<"hone-differentiate", "::mlir::ModuleOp"> {
     Option<"distillWeight", "distill-weight", "double", /*default=*/"0.5", "with a teacher, the share of the divergence from it: 0 to 1">,
     Option<"temperature", "temperature", "double", /*default=*/"1", "with a teacher, what logits are divided by before">,
     Option<"featureWeight", "feature-weight", "double", /*default=*/"0", "with a teacher, the weight of the error of hidden states; 0: none">,
+    Option<"mostLogits", "most-logits", "int64_t", /*default=*/"0", "logits that the loss holds at once, in whole rows; 0: all">,
     ListOption<"of", "of", "std::string",
-               "parameters and inputs to give the gradients of; all parameters that the output depends on if none is given">
+               "parameters and inputs to give the gradients of; if none is given, all parameters that the output depends on, but for "
+               "the frequencies of rotations">
   ];
   let statistics = [Statistic<"numAdjoints", "num-adjoints-built", "Number of operations whose adjoints were built">,
                     Statistic<"numGradients", "num-gradients-returned", "Number of gradients that are returned">];

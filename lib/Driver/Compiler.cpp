@@ -53,10 +53,16 @@ static LogicalResult describe(ModuleOp module, io::Manifest &manifest) {
   return success();
 }
 
+/// Logits that a loss holds at once, 256 MiB of f32: rows enough for products at full speed, of which each chunk reads the last layer's weight
+/// and the sum of its gradient.
+static constexpr int64_t kMostLogits = int64_t{1} << 26;
+
 /// Of the model as it is rewritten and lowered: transformer parts in hone, everything else in linalg.
-static void addGradients(const GradientOptions &options, OpPassManager &pm) {
+static void addGradients(const GradientOptions &options, const TargetOptions &target, OpPassManager &pm) {
   DifferentiateOptions differentiate;
   differentiate.loss = options.loss;
+  if (!target.isCuda()) // there a loop's products would not add in place
+    differentiate.mostLogits = kMostLogits;
   if (options.distillation) {
     differentiate.teacher = options.distillation->teacher;
     differentiate.distillWeight = options.distillation->weight;
@@ -98,7 +104,7 @@ LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPa
   if (phase.build)
     phase.build(pm, {options.target.getSanitizer(), options.raising.passes, options.sizes});
   if (phase.name == "lower" && options.gradients.isAsked())
-    addGradients(options.gradients, pm);
+    addGradients(options.gradients, options.target, pm);
   if (phase.name == "tensor" && options.gradients.isAsked())
     pm.addNestedPass<func::FuncOp>(createRematerialize());
   if (phase.name != "rewrite")

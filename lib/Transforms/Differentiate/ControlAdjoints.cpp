@@ -86,12 +86,14 @@ static FailureOr<Adjoints> reverse(LocBuilder &b, ReversedBody &reversed, const 
 
 //===- Loops ------------------------------------------------------------------------------------------------------===//
 
-/// Whether the carried value is read: not where it is only written into.
+/// Whether an adjoint reads the carried value: not where it is only added to, or written into.
 static bool isRead(Value carried) {
   return llvm::any_of(carried.getUses(), [](OpOperand &use) {
     Operation *user = use.getOwner();
     if (isa<scf::YieldOp>(user))
       return false;
+    if (isa<arith::AddFOp, arith::SubFOp>(user))
+      return isRead(user->getResult(0));
     auto destination = dyn_cast<DestinationStyleOpInterface>(user);
     bool isWritten =
         isa<tensor::InsertSliceOp, tensor::InsertOp>(user) ||

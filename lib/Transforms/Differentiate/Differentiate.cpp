@@ -6,6 +6,7 @@
 
 #include "Distillation.h"
 #include "EntryState.h"
+#include "LossByRows.h"
 #include "Models.h"
 #include "Prepare.h"
 #include "Products.h"
@@ -64,14 +65,16 @@ private:
   Adjoints begin();
   Value addArgument(RankedTensorType type, StringRef name, DictionaryAttr like);
   LogicalResult addSeed();
-  LogicalResult addTeacher(LocBuilder &b, Value logits);
+  LogicalResult addLoss(LocBuilder &b, Value logits, Value targets);
   LogicalResult buildAdjoints(Adjoints &adjoints);
+  void mergeLossLoops();
   LogicalResult returnGradients(const Adjoints &adjoints);
 
   func::FuncOp function;
   const DifferentiateOptions &options;
-  Value output, seed; // what the gradients are of, and the gradient of it
-  Value hardLoss;     // with a teacher, the part of the loss that does without
+  Value output, seed;  // what the gradients are of, and the gradient of it
+  Value hardLoss;      // with a teacher, the part of the loss that does without
+  scf::ForOp lossLoop; // that goes over the rows of the logits, or null
   std::string outputName;
   SmallVector<Source> sources;
 };
@@ -106,6 +109,26 @@ void Gradients::addSource(Source source) {
     sources.push_back(std::move(source));
 }
 
+/// Whether all that is computed of `values` are the tables of rotations: frequencies of RoPE, which are no parameters that are trained.
+static bool areRotations(ArrayRef<Value> values) {
+  SmallVector<Value> left(values);
+  llvm::DenseSet<Value> seen;
+  while (!left.empty()) {
+    Value value = left.pop_back_val();
+    for (OpOperand &use : value.getUses()) {
+      Operation *op = use.getOwner();
+      if (auto rope = dyn_cast<RopeOp>(op); rope && use.get() != rope.getX())
+        continue;
+      if (op->getNumResults() == 0)
+        return false;
+      for (Value result : op->getResults())
+        if (seen.insert(result).second)
+          left.push_back(result);
+    }
+  }
+  return true;
+}
+
 LogicalResult Gradients::findSources() {
   if (!options.of.empty())
     for (BlockArgument argument : function.getArguments())
@@ -117,7 +140,8 @@ LogicalResult Gradients::findSources() {
   function.walk([&](GetParamOp get) { reads[get.getName()].push_back(get); });
   for (auto param : function->getParentOfType<ModuleOp>().getOps<ParamOp>()) {
     auto stored = dyn_cast_or_null<StoredAttr>(param.getTensorType().getEncoding());
-    if (auto found = reads.find(param.getSymName()); found != reads.end())
+    if (auto found = reads.find(param.getSymName());
+        found != reads.end() && (!options.of.empty() || !areRotations(found->second)))
       addSource({param.getSymName().str(), found->second, false, stored && stored.getTransposed()});
   }
   for (const std::string &name : options.of)
@@ -167,23 +191,29 @@ LogicalResult Gradients::addSeed() {
   if (int64_t rows = type.getShape().back(); !ShapedType::isDynamic(rows))
     function.setArgAttr(cast<BlockArgument>(targets).getArgNumber(), kLookupRowsAttrName,
                         LookupRows{rows, 0}.toAttribute(b.getContext()));
-  Value logits = output;
-  output = CrossEntropyOp::create(b, RankedTensorType::get({}, b.getF32Type()), output, targets);
-  if (!options.teacher.empty() && failed(addTeacher(b, logits)))
+  if (failed(addLoss(b, output, targets)))
     return failure();
   seed = arith::ConstantOp::create(
       b, DenseElementsAttr::get(cast<RankedTensorType>(output.getType()), b.getF32FloatAttr(1.0f)));
   return success();
 }
 
-LogicalResult Gradients::addTeacher(LocBuilder &b, Value logits) {
-  DistilledValues values{logits, listFeatures(function)};
-  FailureOr<DistilledValues> reference =
-      buildTeacher(b, function, options.teacher, values, /*needsFeatures=*/options.featureWeight > 0);
-  if (failed(reference))
-    return failure();
+LogicalResult Gradients::addLoss(LocBuilder &b, Value logits, Value targets) {
+  DistilledValues values{logits, listFeatures(function)}, reference;
+  if (!options.teacher.empty()) {
+    FailureOr<DistilledValues> teacher =
+        buildTeacher(b, function, options.teacher, values, /*needsFeatures=*/options.featureWeight > 0);
+    if (failed(teacher))
+      return failure();
+    reference = *teacher;
+  }
+  LogitLosses losses = buildLogitLosses(b, logits, targets, reference.logits, options.temperature, options.mostLogits);
+  lossLoop = losses.loop;
+  output = losses.crossEntropy;
+  if (options.teacher.empty())
+    return success();
   hardLoss = output;
-  output = buildDistillationLoss(b, hardLoss, values, *reference,
+  output = buildDistillationLoss(b, hardLoss, losses.divergence, values, reference,
                                  {options.distillWeight, options.temperature, options.featureWeight});
   return success();
 }
@@ -199,6 +229,15 @@ LogicalResult Gradients::buildAdjoints(Adjoints &adjoints) {
   FailureOr<int64_t> built = hone::buildAdjoints(b, ops, adjoints);
   numAdjoints += succeeded(built) ? *built : 0;
   return built;
+}
+
+/// The first loop after that of the losses is its adjoint.
+void Gradients::mergeLossLoops() {
+  if (!lossLoop)
+    return;
+  for (Operation *op = lossLoop->getNextNode(); op; op = op->getNextNode())
+    if (auto backward = dyn_cast<scf::ForOp>(op))
+      return mergeIntoAdjoint(lossLoop, backward);
 }
 
 LogicalResult Gradients::returnGradients(const Adjoints &adjoints) {
@@ -251,6 +290,7 @@ LogicalResult Gradients::build() {
   if (failed(buildAdjoints(adjoints)) || failed(returnGradients(adjoints)))
     return failure();
   eraseUnused(function);
+  mergeLossLoops();
   return success();
 }
 
@@ -299,7 +339,7 @@ LogicalResult Differentiate::addGradients() {
   if (module.lookupSymbol(kGradientsEntry))
     return module.emitError() << "cannot make an entry '" << kGradientsEntry << "': the model has one";
   DifferentiateOptions options{
-      forward.getSymName().str(), output, loss, teacher, distillWeight, temperature, featureWeight,
+      forward.getSymName().str(), output, loss, teacher, distillWeight, temperature, featureWeight, mostLogits,
       llvm::to_vector(of)};
   if (failed(checkDistillation(options)))
     return failure();

@@ -183,11 +183,8 @@ static Value buildFeatureError(LocBuilder &b, Value feature, Value reference) {
   });
 }
 
-Value buildDistillationLoss(LocBuilder &b, Value crossEntropy, const DistilledValues &values,
+Value buildDistillationLoss(LocBuilder &b, Value crossEntropy, Value divergence, const DistilledValues &values,
                             const DistilledValues &reference, const DistillationLoss &loss) {
-  auto scalar = cast<RankedTensorType>(crossEntropy.getType());
-  Value divergence =
-      KlDivergenceOp::create(b, scalar, values.logits, reference.logits, b.getF32FloatAttr(loss.temperature));
   double scale = loss.weight * loss.temperature * loss.temperature;
   SmallVector<Operand> parts = {{crossEntropy, {}}, {divergence, {}}};
   SmallVector<double> factors = {1 - loss.weight, scale};
