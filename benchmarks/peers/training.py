@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A step of `hone tune` beside one of PyTorch, eager and compiled, and of llama.cpp's finetune: seconds and peak memory.
 
-All take turns. The steps are alike: f32, or with --precision bf16 products of bf16 (PyTorch's autocast), AdamW, gradients clipped to a norm of 1, the same windows of tokens. The first two steps of a
+All take turns. The steps are alike: f32, or with --precision bf16 products of bf16 (PyTorch's autocast), AdamW, gradients clipped to a norm of 1 (--clip-norm), the same windows of tokens. The first two steps of a
 run, in which PyTorch compiles, do not count; peak memory is of the whole process, with its compiler. llama.cpp needs --llama-finetune: the program llama-finetune of a
 build of llama.cpp. Its steps have one window of a text of its own, and no clipping.
 """
@@ -42,7 +42,7 @@ def run_hone(options, threads):
     with tempfile.TemporaryDirectory() as folder:
         log = pathlib.Path(folder, "log.jsonl")
         _, peak = measure([options.build / "bin/hone", "tune", options.model, "--data", options.tokens, "--context", options.context, "--batch", options.batch,
-                           "--steps", options.steps, "--threads", threads, "--log", log, "--quiet", "--precision", options.precision, "-o", pathlib.Path(folder, "tuned.onnx")])
+                           "--steps", options.steps, "--threads", threads, "--log", log, "--quiet", "--precision", options.precision, "--clip-norm", options.clip_norm, "-o", pathlib.Path(folder, "tuned.onnx")])
         rates = [json.loads(line)["tokens_per_second"] for line in log.read_text(encoding="utf-8").splitlines()]
     ends = [options.batch * options.context * (number + 1) / rate for number, rate in enumerate(rates)]
     return [end - begin for begin, end in zip([0.0] + ends, ends)], peak
@@ -50,7 +50,7 @@ def run_hone(options, threads):
 
 def run_pytorch(options, threads, more):
     text, peak = measure([environment(options.work, "engines") / "python", HERE / "training_worker.py", options.folder, options.tokens, "--context", options.context,
-                          "--batch", options.batch, "--steps", options.steps, "--threads", threads, *(["--bf16"] if options.precision == "bf16" else []), *more],
+                          "--batch", options.batch, "--steps", options.steps, "--threads", threads, "--clip-norm", options.clip_norm, *(["--bf16"] if options.precision == "bf16" else []), *more],
                          stderr=subprocess.DEVNULL)
     return json.loads(text.splitlines()[-1]), peak
 
@@ -104,6 +104,7 @@ def main():
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--precision", choices=("f32", "bf16"), default="f32", help="of products")
+    parser.add_argument("--clip-norm", type=float, default=1, help="the largest norm of all gradients; 0: any")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
     parser.add_argument("--llama-finetune", type=pathlib.Path, help="a program of llama.cpp; FOLDER then has weights, and --tokenizer is needed")

@@ -1,6 +1,6 @@
 # Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Steps of training in PyTorch, as `hone tune` takes them: AdamW, gradients clipped to a norm of 1, one batch of windows a step.
+"""Steps of training in PyTorch, as `hone tune` takes them: AdamW, gradients clipped to a norm, one batch of windows a step.
 
 Prints the seconds of each step as JSON. Run by training.py in the environment of the peers.
 """
@@ -30,6 +30,7 @@ def main():
     parser.add_argument("tokens")
     for name in ("context", "batch", "steps", "threads"):
         parser.add_argument(f"--{name}", type=int, required=True)
+    parser.add_argument("--clip-norm", type=float, default=1)
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--bf16", action="store_true")
     options = parser.parse_args()
@@ -51,7 +52,8 @@ def main():
             logits = forward(input_ids=windows[:, :-1]).logits
         loss = torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), windows[:, 1:].flatten())
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1)
+        if options.clip_norm > 0:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), options.clip_norm)
         optimizer.step()
         seconds.append(time.perf_counter() - start)
         print(f"step {step + 1}: loss {loss.item():.4f}, {seconds[-1]:.3f} s", file=sys.stderr, flush=True)
