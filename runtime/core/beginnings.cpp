@@ -36,7 +36,8 @@ std::vector<StateBuffer> Module::beginningsOf(const std::shared_ptr<const Module
       continue;
     const io::StoredTensor &tensor = *module->weightFile.find(slot.beginning);
     auto *bytes = const_cast<uint8_t *>(weights + tensor.offset); // views of states are only read
-    beginning = {io::denseView(bytes, tensor.dtype, tensor.shape), std::shared_ptr<void>(module, bytes)};
+    beginning = {io::denseView(bytes, tensor.dtype, tensor.shape), std::shared_ptr<void>(module, bytes),
+                 /*isMapped=*/!memory.queue};
   }
   return beginnings;
 }

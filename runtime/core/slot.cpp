@@ -5,6 +5,8 @@
 
 #include "core/slot.h"
 
+#include "hone/io/pages.h"
+
 namespace hone::rt {
 
 using io::invalid;
@@ -193,8 +195,9 @@ absl::StatusOr<hone_tensor> Slot::update(const Symbols &symbols) {
                    grows() ? "grows" : "was replaced in this call");
   if (!isUpdated && buffer.owner.use_count() > 1) { // of checkpoints, or of the file
     HONE_ASSIGN_OR_RETURN(buffer, memory->copyOf(buffer.view));
-    if (beginning.owner)
-      memory->releaseMapped(beginning.view);
+    if (beginning.isMapped) // the session does not read it any more
+      io::releasePages(beginning.view.data,
+                       static_cast<uint64_t>(io::elementCount(beginning.view) * io::dtypeBytes(info->dtype)));
   }
   isUpdated = true;
   return buffer.view;
@@ -248,7 +251,8 @@ absl::Status Slot::evict(std::span<const std::vector<int64_t>> kept, int64_t hel
 }
 
 void Slot::clearBlock(char *block, int64_t first) const {
-  writer->clear(io::denseView(block, writer->elements(), {{1, 1, blockPositions(), writer->width()}}), first, blockPositions());
+  writer->clear(io::denseView(block, writer->elements(), {{1, 1, blockPositions(), writer->width()}}), first,
+                blockPositions());
 }
 
 int64_t Slot::sequences() const {

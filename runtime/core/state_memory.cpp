@@ -74,11 +74,6 @@ public:
   /// The operating system copies pages as they are written to.
   absl::Status makeWritable(std::span<HeldTensor>, int64_t) override { return absl::OkStatus(); }
 
-  void releaseMapped(const hone_tensor &tensor) override {
-    int64_t bytes = io::elementCount(tensor) * io::dtypeBytes(static_cast<hone_dtype>(tensor.dtype));
-    io::releasePages(tensor.data, static_cast<uint64_t>(bytes));
-  }
-
   std::unique_ptr<PagePrefetcher> makePrefetcher() override {
     return folder.empty() ? nullptr : std::make_unique<PagePrefetcher>();
   }

@@ -19,6 +19,7 @@ namespace hone::rt {
 struct StateBuffer {
   hone_tensor view = {};
   std::shared_ptr<void> owner;
+  bool isMapped = false; // from a file, which is mapped and not written
 };
 
 /// A tensor that grows along one of its axes, one of several that grow alike.
@@ -97,9 +98,6 @@ public:
   /// Copies the pages that others may share and that have positions from `first` on. The tensors may come back in other memory. Fails
   /// where there is not so much, and has changed nothing then.
   virtual absl::Status makeWritable(std::span<HeldTensor> tensors, int64_t first) = 0;
-
-  /// A tensor in a mapped file that the session does not read any more: its pages leave the process's memory.
-  virtual void releaseMapped(const hone_tensor &) {}
 
   /// What reads ahead for the calls of one session, or null where all is in memory.
   virtual std::unique_ptr<PagePrefetcher> makePrefetcher() { return nullptr; }

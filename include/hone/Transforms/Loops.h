@@ -53,6 +53,9 @@ mlir::Value buildReduce(LocBuilder &builder, Reduction reduction, llvm::ArrayRef
 mlir::Value buildContraction(LocBuilder &builder, llvm::ArrayRef<mlir::OpFoldResult> sizes, const Operand &a,
                              const Operand &b);
 
+/// The sum of two tensors of one shape and type, where `sum` lies: it is the destination.
+mlir::Value addInPlace(LocBuilder &builder, mlir::Value sum, mlir::Value part);
+
 /// The f32 tensor `tensor` rounded to `elements`.
 mlir::Value roundTo(LocBuilder &builder, mlir::Value tensor, mlir::Type elements);
 

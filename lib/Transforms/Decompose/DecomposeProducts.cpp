@@ -134,12 +134,7 @@ static Value accumulate(LocBuilder &builder, Value addend, Value product) {
   if (!elementsOf(addend).isF32())
     addend = buildMap(builder, sizes, builder.getF32Type(), {{addend, loopRange(0, sizes.size())}},
                       [](LocBuilder &, ValueRange args) { return args[0]; });
-  SmallVector<AffineMap> maps(2, builder.getMultiDimIdentityMap(sizes.size()));
-  SmallVector<utils::IteratorType> iterators(sizes.size(), utils::IteratorType::parallel);
-  auto add = [](OpBuilder &nested, Location loc, ValueRange args) {
-    linalg::YieldOp::create(nested, loc, arith::AddFOp::create(nested, loc, args[1], args[0]).getResult());
-  };
-  return linalg::GenericOp::create(builder, addend.getType(), product, addend, maps, iterators, add).getResult(0);
+  return addInPlace(builder, addend, product);
 }
 
 static Value decomposeMatmul(LocBuilder &builder, MatmulOp op) {

@@ -96,6 +96,16 @@ Value hone::buildContraction(LocBuilder &builder, ArrayRef<OpFoldResult> sizes, 
   });
 }
 
+Value hone::addInPlace(LocBuilder &builder, Value sum, Value part) {
+  int64_t rank = cast<RankedTensorType>(sum.getType()).getRank();
+  SmallVector<AffineMap> maps(2, builder.getMultiDimIdentityMap(rank));
+  SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
+  auto add = [](OpBuilder &nested, Location loc, ValueRange args) {
+    linalg::YieldOp::create(nested, loc, arith::AddFOp::create(nested, loc, args[1], args[0]).getResult());
+  };
+  return linalg::GenericOp::create(builder, sum.getType(), part, sum, maps, iterators, add).getResult(0);
+}
+
 Value hone::roundTo(LocBuilder &builder, Value tensor, Type elements) {
   if (elements.isF32())
     return tensor;

@@ -44,7 +44,8 @@ struct LastLayerParts {
 /// Whether an element of the result depends on the element of `operand` at its place, and on others that are the same for all rows.
 static bool isElementwiseOf(linalg::GenericOp op, OpOperand *operand) {
   int64_t rank = op.getNumLoops();
-  if (op.getNumParallelLoops() != rank || op->getNumResults() != 1 || rank < 2 || op.hasIndexSemantics())
+  if (op.getNumParallelLoops() != rank || op->getNumResults() != 1 || rank < 2 || op.hasIndexSemantics() ||
+      !op.getRegionOutputArgs().front().use_empty())
     return false;
   auto isOfRow = [&](AffineMap map) {
     return map.getNumResults() == 0 ||
@@ -222,10 +223,12 @@ static SmallVector<Value> cloneBody(scf::ForOp loop, scf::ForOp to, ValueRange c
 }
 
 void mergeIntoAdjoint(scf::ForOp loop, scf::ForOp backward) {
-  llvm::SetVector<Operation *> readers;
-  getForwardSlice(loop.getOperation(), &readers);
-  auto isInside = [&](Operation *op) { return backward->isAncestor(op); };
-  if (llvm::any_of(readers, isInside))
+  llvm::SetVector<Operation *> dependent, readers; // the second in the block of the loops
+  getForwardSlice(loop.getOperation(), &dependent);
+  for (Operation *op : dependent)
+    readers.insert(loop->getBlock()->findAncestorOpInBlock(*op));
+  readers.remove(loop);
+  if (readers.contains(backward))
     return;
   auto build = [&](OpBuilder &, Location, ArrayRef<BlockArgument> carried) {
     return cloneBody(loop, cast<scf::ForOp>(carried.front().getOwner()->getParentOp()), ValueRange(carried));
@@ -236,7 +239,7 @@ void mergeIntoAdjoint(scf::ForOp loop, scf::ForOp backward) {
       *backward.replaceWithAdditionalYields(rewriter, loop.getInits(), /*replaceInitOperandUsesInLoop=*/false, build));
   Operation *last = merged;
   for (Operation *reader : topologicalSort(readers)) {
-    if (reader->getBlock() != merged->getBlock() || merged->isBeforeInBlock(reader))
+    if (merged->isBeforeInBlock(reader))
       continue;
     reader->moveAfter(last);
     last = reader;

@@ -213,14 +213,7 @@ private:
     Sizes sizes{one, width}, strides{one, one};
     Value before = tensor::ExtractSliceOp::create(b, sums, Sizes{row, zero}, sizes, strides);
     Value more = tensor::ExtractSliceOp::create(b, g, Sizes{token, zero}, sizes, strides);
-    SmallVector<AffineMap> maps(2, b.getMultiDimIdentityMap(2));
-    SmallVector<utils::IteratorType> iterators(2, utils::IteratorType::parallel);
-    auto add = [](OpBuilder &nested, Location loc, ValueRange args) {
-      linalg::YieldOp::create(nested, loc, ValueRange(arith::AddFOp::create(nested, loc, args[1], args[0])));
-    };
-    // In place: what it adds to is its destination.
-    auto sum = linalg::GenericOp::create(b, before.getType(), more, before, maps, iterators, add);
-    return tensor::InsertSliceOp::create(b, sum.getResult(0), sums, Sizes{row, zero}, sizes, strides);
+    return tensor::InsertSliceOp::create(b, addInPlace(b, before, more), sums, Sizes{row, zero}, sizes, strides);
   }
 };
 

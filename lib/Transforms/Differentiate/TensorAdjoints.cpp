@@ -53,24 +53,13 @@ static LogicalResult cast(LocBuilder &b, tensor::CastOp op, Value g, Adjoints &a
   return success();
 }
 
-/// The sum of two tensors, in the memory of the first.
-static Value addInto(LocBuilder &b, Value sum, Value part) {
-  int64_t rank = llvm::cast<RankedTensorType>(sum.getType()).getRank();
-  SmallVector<AffineMap> maps(2, b.getMultiDimIdentityMap(rank));
-  SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
-  auto add = [](OpBuilder &nested, Location loc, ValueRange args) {
-    linalg::YieldOp::create(nested, loc, ValueRange(arith::AddFOp::create(nested, loc, args[1], args[0])));
-  };
-  return linalg::GenericOp::create(b, sum.getType(), part, sum, maps, iterators, add).getResult(0);
-}
-
 /// Where the tensor has a gradient already the part is added to its slice: in a loop nothing else is touched.
 static LogicalResult slice(LocBuilder &b, tensor::ExtractSliceOp op, Value g, Adjoints &adjoints) {
   if (Value sum = adjoints.get(op.getSource()); sum && adjoints.isWanted(op.getSource())) {
     Sizes offsets = op.getMixedOffsets(), sizes = op.getMixedSizes(), strides = op.getMixedStrides();
     Value before =
         tensor::ExtractSliceOp::create(b, llvm::cast<RankedTensorType>(g.getType()), sum, offsets, sizes, strides);
-    Value after = tensor::InsertSliceOp::create(b, addInto(b, before, g), sum, offsets, sizes, strides);
+    Value after = tensor::InsertSliceOp::create(b, addInPlace(b, before, g), sum, offsets, sizes, strides);
     adjoints.replace(op.getSource(), after);
     return success();
   }
