@@ -22,8 +22,8 @@ struct LogitLosses {
 };
 
 /// The losses of logits `[…, V]` of f32 with targets `[…]` and, if it is not null, a reference of the same shape as the logits. Where the
-/// logits are the product of rows with the last layer's weight, and V is known, this is a loop over so many rows that it holds no more than
-/// `mostLogits` at once (fused linear and cross-entropy: Hsu et al., *Liger Kernel*, 2024; Wijmans et al., *Cut Your Losses in
+/// logits are the product of rows with the last layer's weight, and V is known, this is a loop over chunks of rows that have at most
+/// `mostLogits` (fused linear and cross-entropy: Hsu et al., *Liger Kernel*, 2024; Wijmans et al., *Cut Your Losses in
 /// Large-Vocabulary Language Models*, 2024); with 0, and otherwise, of all logits.
 LogitLosses buildLogitLosses(LocBuilder &b, mlir::Value logits, mlir::Value targets, mlir::Value reference,
                              double temperature, int64_t mostLogits);
