@@ -37,8 +37,8 @@ llvm::FailureOr<DistilledValues> buildTeacher(LocBuilder &b, mlir::func::FuncOp 
                                               const DistilledValues &values, bool needsFeatures);
 
 /// (1 - w) · cross entropy + w T² · KL(softmax(reference / T) ‖ softmax(logits / T)), a tensor of one f32, of both losses: T² makes the
-/// gradient of the second as large as that of the first (Hinton et al. 2015, section 2). To that comes featureWeight times the mean over features of
-/// ‖S - R‖² / ‖R‖², where S is the student's and R the reference's (SquareHead of Kurtic et al. 2023, of each hidden state).
+/// gradient of the second as large as that of the first (Hinton et al. 2015, section 2). To that comes featureWeight times the mean over
+/// features of ‖S - R‖² / ‖R‖², where S is the student's and R the reference's (SquareHead of Kurtic et al. 2023, of each hidden state).
 mlir::Value buildDistillationLoss(LocBuilder &b, mlir::Value crossEntropy, mlir::Value divergence,
                                   const DistilledValues &values, const DistilledValues &reference,
                                   const DistillationLoss &loss);

@@ -90,19 +90,8 @@ static std::optional<LastLayer> findLastLayer(Value logits) {
   return std::nullopt;
 }
 
-/// `tensor` with its first `count` dimensions as one.
-static Value mergeLeading(LocBuilder &b, Value tensor, int64_t count) {
-  int64_t rank = typeOf(tensor).getRank();
-  if (count == 1)
-    return tensor;
-  SmallVector<ReassociationIndices> groups{llvm::to_vector<2>(llvm::seq<int64_t>(0, count))};
-  for (int64_t dim = count; dim < rank; ++dim)
-    groups.push_back({dim});
-  return tensor::CollapseShapeOp::create(b, tensor, groups);
-}
-
 static LastLayerParts buildParts(LocBuilder &b, const LastLayer &layer) {
-  Value rows = mergeLeading(b, layer.rows, typeOf(layer.rows).getRank() - 1);
+  Value rows = asMatrix(b, layer.rows);
   auto linear = dyn_cast<LinearOp>(layer.product);
   if (!linear)
     return {rows, cast<MatmulOp>(layer.product).getB(), {}, false};
@@ -179,7 +168,7 @@ LogitLosses buildLogitLosses(LocBuilder &b, Value logits, Value targets, Value r
     return buildWhole(b, logits, targets, reference, temperature);
 
   LastLayerParts parts = buildParts(b, *layer), otherParts = other ? buildParts(b, *other) : LastLayerParts();
-  Value ids = mergeLeading(b, targets, typeOf(targets).getRank());
+  Value ids = asVector(b, targets);
   // Chunks of nearly one size.
   Value zero = arith::ConstantIndexOp::create(b, 0), one = arith::ConstantIndexOp::create(b, 1);
   Value all = asIndex(b, getSize(b, parts.rows, 0));

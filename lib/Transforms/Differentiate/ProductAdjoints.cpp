@@ -31,8 +31,7 @@ void addProduct(LocBuilder &b, Adjoints &adjoints, Value value, Value left, Valu
     adjoints.add(b, value, multiply(b, left, right));
 }
 
-/// `tensor` `[…, N]` as a matrix `[rows, N]`.
-static Value asMatrix(LocBuilder &b, Value tensor) {
+Value asMatrix(LocBuilder &b, Value tensor) {
   int64_t rank = typeOf(tensor).getRank();
   if (rank == 2)
     return tensor;
@@ -44,6 +43,17 @@ static Value asMatrix(LocBuilder &b, Value tensor) {
   }
   ReassociationIndices rows = llvm::to_vector<2>(llvm::seq<int64_t>(0, rank - 1));
   return tensor::CollapseShapeOp::create(b, tensor, ArrayRef<ReassociationIndices>{rows, {rank - 1}});
+}
+
+Value asVector(LocBuilder &b, Value tensor) {
+  int64_t rank = typeOf(tensor).getRank();
+  if (rank == 1)
+    return tensor;
+  if (rank > 1)
+    return tensor::CollapseShapeOp::create(
+        b, tensor, ArrayRef<ReassociationIndices>{llvm::to_vector<2>(llvm::seq<int64_t>(0, rank))});
+  auto type = RankedTensorType::get({1}, typeOf(tensor).getElementType());
+  return tensor::ExpandShapeOp::create(b, type, tensor, ArrayRef<ReassociationIndices>(), Sizes{b.getIndexAttr(1)});
 }
 
 Value sumTo(LocBuilder &b, Value tensor, ArrayRef<OpFoldResult> sizes, ArrayRef<int64_t> kept) {
@@ -165,18 +175,8 @@ private:
 struct EmbeddingModel : DifferentiableOpInterface::ExternalModel<EmbeddingModel, EmbeddingOp> {
   LogicalResult buildAdjoint(Operation *op, ImplicitLocOpBuilder &b, Adjoints &adjoints) const {
     auto embedding = cast<EmbeddingOp>(op);
-    Value ids = embedding.getIds(), table = embedding.getTable();
+    Value ids = asVector(b, embedding.getIds()), table = embedding.getTable();
     Value g = asMatrix(b, adjoints.get(embedding.getResult()));
-    int64_t rank = typeOf(ids).getRank();
-    if (rank != 1) {
-      SmallVector<ReassociationIndices> all;
-      if (rank > 1)
-        all.push_back(llvm::to_vector<2>(llvm::seq<int64_t>(0, rank)));
-      ids = rank > 1 ? tensor::CollapseShapeOp::create(b, ids, all).getResult()
-                     : tensor::ExpandShapeOp::create(b, RankedTensorType::get({1}, typeOf(ids).getElementType()), ids,
-                                                     all, Sizes{b.getIndexAttr(1)})
-                           .getResult();
-    }
     Value zero = arith::ConstantIndexOp::create(b, 0), one = arith::ConstantIndexOp::create(b, 1);
     Value rows = asIndex(b, getSize(b, table, 0)), count = asIndex(b, getSize(b, ids, 0));
     // Of a table that is the last layer's weight too, rows are added to the gradient that it has from there.

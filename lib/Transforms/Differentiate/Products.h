@@ -16,6 +16,12 @@ namespace hone {
 /// The product of two batches of matrices, as `hone.matmul`.
 mlir::Value multiply(LocBuilder &b, mlir::Value left, mlir::Value right);
 
+/// `tensor` `[…, N]` as a matrix `[rows, N]`.
+mlir::Value asMatrix(LocBuilder &b, mlir::Value tensor);
+
+/// All elements of `tensor` in one dimension.
+mlir::Value asVector(LocBuilder &b, mlir::Value tensor);
+
 /// Adds left · right to the gradient of `value`, in its place where there is one.
 void addProduct(LocBuilder &b, Adjoints &adjoints, mlir::Value value, mlir::Value left, mlir::Value right);
 
