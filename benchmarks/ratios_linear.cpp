@@ -42,6 +42,7 @@ const LinearCase kCases[] = {
     {"u2-g32", "hone.packed_linear.u2", PackedFormat::U2, 32, 8},
     {"codebook4", "hone.packed_linear.codebook.u4", PackedFormat::Bf16, 0, 0, false, 0, 4},
     {"codebook3", "hone.packed_linear.codebook.u3", PackedFormat::Bf16, 0, 0, false, 0, 3},
+    {"codebook2", "hone.packed_linear.codebook.u2", PackedFormat::Bf16, 0, 0, false, 0, 2},
     {"u4-g64-0.5%", "hone.packed_linear.outliers.u4", PackedFormat::U4, 64, 8, false, 0.005},
     {"codebook4-0.5%", "hone.packed_linear.outliers.codebook.u4", PackedFormat::Bf16, 0, 0, false, 0.005, 4},
     {"f32-2of4", "hone.sparse_linear.f32", PackedFormat::F32, 0, 0, true},

@@ -104,6 +104,8 @@ def Hone_AffineAttr : Hone_Encoding<"Affine", "affine", ["getActivationRounding"
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
+    /// The numbers of bits that a code may have.
+    static constexpr int64_t kWidths[] = {2, 3, 4, 5, 6, 8};
     /// How many groups a row of `[N, K]` has.
     int64_t getGroups(::llvm::ArrayRef<int64_t> shape) const;
     /// The code in the middle, which zero points are where there is no plane of them.
@@ -135,7 +137,7 @@ def Hone_CodebookAttr : Hone_Encoding<"Codebook", "codebook"> {
 
     *Constraints.*
 
-    - C1. `bits` is 3 or 4.
+    - C1. `bits` is 2, 3 or 4.
     - C2. `values` is f32, f16 or bf16.
     - C3. The tensor has 2 dimensions and elements of f32, f16 or bf16.
 
@@ -152,6 +154,8 @@ def Hone_CodebookAttr : Hone_Encoding<"Codebook", "codebook"> {
   let extraClassDeclaration = [{
     /// What this says of numbers, for methods that round weights.
     ::hone::compress::CodebookFormat getFormat() const;
+    /// Whether an index may have so many bits.
+    static bool canHave(int64_t bits) { return bits >= 2 && bits <= 4; }
     /// Centroids of a row.
     int64_t getEntries() const { return int64_t(1) << getBits(); }
     /// Writes indices [N, K], and centroids [N, entries] that their type holds, into buffers of the planes of `shape`, [N, K].

@@ -157,7 +157,7 @@ def QuantizeWeights : Pass<"hone-quantize-weights", "::mlir::ModuleOp"> {
     Weights whose products a function returns, such as the last layer of a language model, are the most sensitive; with
     `output-bits` they have codes of as many bits, of 8 with one scale a row. A weight that an embedding reads too has those of others.
 
-    `squeezellm` and `squeezellm-gptq` store `#hone.codebook` of `bits` 3 or 4 instead: the centroids of a row are those with the least
+    `squeezellm` and `squeezellm-gptq` store `#hone.codebook` of `bits` 2, 3 or 4 instead: the centroids of a row are those with the least
     sum of its squared errors, each as important as the mean square of its input, or as the file `sensitivities` says, and
     `squeezellm-gptq` goes on as `gptq` does, with centroids for codes. `group`, `asymmetric`, `activations` and `scales` do not count then,
     but for weights that `output-bits` gives 8 or 2 bits, which are stored as `rtn` or `gptq` would.

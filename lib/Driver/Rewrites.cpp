@@ -5,6 +5,7 @@
 
 #include "Rewrites.h"
 
+#include "hone/Dialect/Hone/HoneTypes.h"
 #include "hone/Target/CPU.h"
 #include "hone/Transforms/Passes.h"
 
@@ -117,8 +118,7 @@ static void addChoice(const CompileOptions &options, OpPassManager &pm, bool com
 
 /// The bits of integers that come next to a target.
 static int64_t getNearestBits(double target) {
-  static constexpr int64_t widths[] = {2, 3, 4, 5, 6, 8};
-  return *llvm::min_element(llvm::reverse(widths), [&](int64_t a, int64_t b) {
+  return *llvm::min_element(llvm::reverse(AffineAttr::kWidths), [&](int64_t a, int64_t b) {
     return std::abs(static_cast<double>(a) - target) < std::abs(static_cast<double>(b) - target);
   });
 }

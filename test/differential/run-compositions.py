@@ -22,7 +22,7 @@ import suite
 TOLERANCE = 3e-2
 
 BASES = {"dense": [], "bf16": ["--weights=bf16"], **{f"int{bits}": [f"--quantize=int{bits}"] for bits in (8, 6, 5, 4, 3, 2)},
-         **{f"codebook{bits}": [f"--quantize=int{bits}", "--quantize-method=squeezellm"] for bits in (4, 3)}}
+         **{f"codebook{bits}": [f"--quantize=int{bits}", "--quantize-method=squeezellm"] for bits in (4, 3, 2)}}
 PRUNED = {"": [], "2:4 ": ["--prune=2:4", "--force"]}
 OUTLIERS = {"": [], " + outliers": ["--outliers=2%"]}
 ALL = {f"{pruned}{base}{outliers}": [*PRUNED[pruned], *BASES[base], *OUTLIERS[outliers]]

@@ -305,7 +305,7 @@ def experts():
             params = {name: affine(rng, *shapes[name], bits, group, activations=8 if least else 0, least=least, outliers=7 if name == "g" else 9)
                       for name in names}
             yield Case(f"hone.expert_sum.outliers.u{bits}", text + gate, x, many, LEAST_OF_TWO if least else INTEGERS, params, **operands)
-        for bits in (3, 4):
+        for bits in (2, 3, 4):
             yield Case(f"hone.expert_sum.outliers.codebook.u{bits}", text + gate, x, many, 4 * BF16,
                        {name: codebook(rng, *shapes[name], bits, outliers=7) for name in names}, **operands)
 
@@ -313,10 +313,10 @@ def experts():
 def codebooks():
     rng = np.random.default_rng(10)
     many, x = [*ROWS, {"B": 2, "S": 70}], tensor("B", "S", 48)
-    for bits, (rows, inner) in itertools.product((3, 4), ((33, 96), (5, 40), (16, 300))):
+    for bits, (rows, inner) in itertools.product((2, 3, 4), ((33, 96), (5, 40), (16, 300))):
         yield Case(f"hone.packed_linear.codebook.u{bits}", "hone.linear %x, %w", tensor("B", "S", rows), many, BF16,
                    {"w": codebook(rng, rows, inner, bits)}, x=tensor("B", "S", inner))
-    for bits in (3, 4):
+    for bits in (2, 3, 4):
         # Sums of a number and an outlier are rounded to bf16 once more for large M.
         yield Case(f"hone.packed_linear.outliers.codebook.u{bits}", "hone.linear %x, %w", tensor("B", "S", 40), many, 2 * BF16,
                    {"w": codebook(rng, 40, 300, bits, outliers=10)}, x=tensor("B", "S", 300))

@@ -16,8 +16,8 @@ using namespace mlir;
 using namespace hone;
 
 LogicalResult CodebookAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t bits, FloatType values) {
-  if (bits != 3 && bits != 4) // codebook C1
-    return emitError() << "unsupported number of bits " << bits << " of a codebook; supported: 3, 4";
+  if (!canHave(bits)) // codebook C1
+    return emitError() << "unsupported number of bits " << bits << " of a codebook; supported: 2, 3, 4";
   if (!isa<Float32Type, Float16Type, BFloat16Type>(values)) // codebook C2
     return emitError() << "unsupported type of centroids " << values << " of a codebook; supported: f32, f16, bf16";
   return success();

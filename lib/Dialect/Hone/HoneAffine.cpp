@@ -27,8 +27,8 @@ static constexpr int64_t kActivationGroup = 512;
 
 LogicalResult AffineAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t bits, int64_t group,
                                  FloatType scales, bool, bool, bool transposed, int64_t activations, bool atLeast) {
-  if (bits != 8 && (bits < 2 || bits > 6)) // affine C1
-    return emitError() << "unsupported number of bits " << bits << "; supported: 2, 3, 4, 5, 6, 8";
+  if (!llvm::is_contained(kWidths, bits)) // affine C1
+    return emitError() << "unsupported number of bits " << bits << "; supported: " << ArrayRef(kWidths);
   if (group < 0 || group > (int64_t(1) << 32) || group * bits % 8 != 0) // affine C2
     return emitError() << "expected the codes of a group to fill whole bytes, but got a group of " << group;
   if (!isa<Float32Type, Float16Type>(scales)) // affine C3

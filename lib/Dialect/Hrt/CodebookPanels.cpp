@@ -106,7 +106,7 @@ Value CodebookPanels::buildElement(OpBuilder &builder, Location loc, Type elemen
   Value table = b.multiply(quarter, registers), high = index;
   Value low = b.extract(arrays[1], {panel, table, lane, index});
   if (registers == 1)
-    high = b.add(index, b.constant(codebook.getEntries()));
+    high = b.add(index, b.constant(cpu::kTableBytes / 2));
   high = b.extract(arrays[1], {panel, b.add(table, b.constant(registers - 1)), lane, high});
   Type word = builder.getI16Type();
   Value eight = arith::ConstantOp::create(builder, loc, builder.getI16IntegerAttr(8));

@@ -310,12 +310,12 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
   }
 
 private:
-  LogicalResult checkDistillation(const DifferentiateOptions &options);
+  LogicalResult checkLossOptions(const DifferentiateOptions &options);
   LogicalResult addGradients();
 };
 } // namespace
 
-LogicalResult Differentiate::checkDistillation(const DifferentiateOptions &options) {
+LogicalResult Differentiate::checkLossOptions(const DifferentiateOptions &options) {
   auto fail = [&] { return getOperation().emitError(); };
   if (!options.teacher.empty() && options.loss.empty())
     return fail() << "expected a loss with a teacher";
@@ -325,6 +325,8 @@ LogicalResult Differentiate::checkDistillation(const DifferentiateOptions &optio
     return fail() << "expected temperature to be above 0, but got " << options.temperature;
   if (!(options.featureWeight >= 0 && std::isfinite(options.featureWeight)))
     return fail() << "expected feature-weight to be 0 or more, but got " << options.featureWeight;
+  if (options.mostLogits < 0)
+    return fail() << "expected most-logits to be 0 or more, but got " << options.mostLogits;
   return success();
 }
 
@@ -341,7 +343,7 @@ LogicalResult Differentiate::addGradients() {
   DifferentiateOptions options{
       forward.getSymName().str(), output, loss, teacher, distillWeight, temperature, featureWeight, mostLogits,
       llvm::to_vector(of)};
-  if (failed(checkDistillation(options)))
+  if (failed(checkLossOptions(options)))
     return failure();
   OpBuilder b(forward);
   b.setInsertionPointAfter(forward);

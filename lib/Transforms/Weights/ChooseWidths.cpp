@@ -99,7 +99,7 @@ LogicalResult ChooseWidths::initialize(MLIRContext *context) {
     return given.empty() ? otherwise : SmallVector<int64_t>(given);
   };
   codes.clear();
-  for (int64_t width : orElse(bits, {2, 3, 4, 5, 6, 8})) {
+  for (int64_t width : orElse(bits, llvm::to_vector(ArrayRef(AffineAttr::kWidths)))) {
     SmallVector<int64_t> sizes = orElse(groups, {32, 64, 128});
     if (width == 8) // is fine enough for one scale a row
       sizes.insert(sizes.begin(), 0);

@@ -128,7 +128,7 @@ LogicalResult QuantizeWeights::readShares(MLIRContext *context) {
 EncodingInterface QuantizeWeights::makeEncoding(MLIRContext *context, int64_t codeBits, int64_t width) const {
   auto emit = [&] { return emitError(UnknownLoc::get(context)); };
   llvm::function_ref<InFlightDiagnostic()> onError(emit);
-  if (hasCodebooks() && (codeBits == bits || codeBits == 3 || codeBits == 4))
+  if (hasCodebooks() && (codeBits == bits || CodebookAttr::canHave(codeBits)))
     return CodebookAttr::getChecked(onError, context, codeBits, FloatType(BFloat16Type::get(context)));
   return AffineAttr::getChecked(onError, context, codeBits, width, FloatType(Float16Type::get(context)),
                                 asymmetric.getValue(), /*isSigned=*/false, /*transposed=*/false, activations.getValue(),

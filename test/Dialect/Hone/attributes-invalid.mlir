@@ -364,8 +364,8 @@ func.func private @f() -> tensor<4x8xf16, #hone.dense_sparse<of = #hone.codebook
 // -----
 
 // @codebook_c1_bits
-// expected-error @below {{unsupported number of bits 2 of a codebook; supported: 3, 4}}
-func.func private @f() -> tensor<4x8xf32, #hone.codebook<bits = 2>>
+// expected-error @below {{unsupported number of bits 5 of a codebook; supported: 2, 3, 4}}
+func.func private @f() -> tensor<4x8xf32, #hone.codebook<bits = 5>>
 
 // -----
 

@@ -14,6 +14,7 @@
 // RUN: not hone-opt %s --hone-differentiate="loss=cross-entropy distill-weight=1.5" 2>&1 | FileCheck %s --check-prefix=WEIGHT
 // RUN: not hone-opt %s --hone-differentiate="loss=cross-entropy temperature=0" 2>&1 | FileCheck %s --check-prefix=TEMPERATURE
 // RUN: not hone-opt %s --hone-differentiate="loss=cross-entropy feature-weight=-1" 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// RUN: not hone-opt %s --hone-differentiate="loss=cross-entropy most-logits=-1" 2>&1 | FileCheck %s --check-prefix=CHUNK
 // RUN: not hone-opt %s --hone-differentiate="loss=cross-entropy teacher=same feature-weight=1" 2>&1 | FileCheck %s --check-prefix=NOSTATES
 
 // NAME: error: cannot differentiate @main: it has no parameter and no input of floats 'y'
@@ -32,6 +33,7 @@
 // WEIGHT: error: expected distill-weight to be 0 to 1, but got 1.5
 // TEMPERATURE: error: expected temperature to be above 0, but got 0
 // NEGATIVE: error: expected feature-weight to be 0 or more, but got -1
+// CHUNK: error: expected most-logits to be 0 or more, but got -1
 // NOSTATES: error: cannot distill: expected the model to have hidden states, which norms read
 
 hone.param @w : tensor<8x4xf32> = dense<1.0> : tensor<8x4xf32>

@@ -20,8 +20,11 @@ namespace {
 
 using CentroidType = CodebookFormat::CentroidType;
 
-constexpr CodebookFormat kFormats[] = {
-    {4, CentroidType::Bf16}, {3, CentroidType::Bf16}, {3, CentroidType::F16}, {4, CentroidType::F32}};
+constexpr CodebookFormat kFormats[] = {{4, CentroidType::Bf16},
+                                       {3, CentroidType::Bf16},
+                                       {3, CentroidType::F16},
+                                       {4, CentroidType::F32},
+                                       {2, CentroidType::Bf16}};
 
 OwnedWeight valuesOf(const CodebookWeight &rounded) {
   OwnedWeight values(rounded.rows, rounded.columns);

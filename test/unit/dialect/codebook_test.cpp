@@ -29,7 +29,7 @@ protected:
 
   std::vector<CodebookAttr> forms() {
     std::vector<CodebookAttr> all;
-    for (int64_t bits : {3, 4})
+    for (int64_t bits : {2, 3, 4})
       for (mlir::FloatType values : {f32(), mlir::FloatType(mlir::Float16Type::get(&context)),
                                      mlir::FloatType(mlir::BFloat16Type::get(&context))})
         all.push_back(CodebookAttr::get(&context, bits, values));

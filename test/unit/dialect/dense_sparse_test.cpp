@@ -132,7 +132,7 @@ TEST_P(DenseSparse, AddsWhatCodebooksLack) {
   compress::Weight weight{rest, GetParam().rows, GetParam().columns};
   compress::Outliers marks = compress::markLargest(weight, GetParam().outliers / compress::kSparseRows);
   ASSERT_TRUE(compress::detach(weight, marks).ok());
-  for (int64_t bits : {3, 4}) {
+  for (int64_t bits : {2, 3, 4}) {
     auto codebook = CodebookAttr::get(&context, bits, mlir::BFloat16Type::get(&context));
     DenseSparseAttr encoding = DenseSparseAttr::get(codebook, GetParam().outliers);
     Planes planes = pack(encoding, values);

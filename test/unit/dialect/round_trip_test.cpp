@@ -42,11 +42,12 @@ protected:
     return all;
   }
 
-  /// Small whole numbers, which every float has; of each row at most eight.
-  std::vector<float> drawFew() {
+  /// Small whole numbers, which every float has; of each row at most so many different ones.
+  std::vector<float> drawFew(int64_t different = 8) {
     std::vector<float> values(rows() * columns());
     for (size_t i = 0; i < values.size(); ++i)
-      values[i] = static_cast<float>(static_cast<int64_t>(random() % 8) - static_cast<int64_t>(i / columns() % 3));
+      values[i] =
+          static_cast<float>(static_cast<int64_t>(random() % different) - static_cast<int64_t>(i / columns() % 3));
     return values;
   }
 
@@ -135,10 +136,11 @@ TEST_P(RoundTrip, Codes) {
 }
 
 TEST_P(RoundTrip, Codebooks) {
-  std::vector<float> values = drawFew();
-  for (int64_t bits : {3, 4})
+  for (int64_t bits : {2, 3, 4}) {
+    std::vector<float> values = drawFew(int64_t(1) << std::min<int64_t>(bits, 3));
     for (mlir::FloatType type : {f32(), f16(), bf16()})
       ASSERT_NO_FATAL_FAILURE(expectSame(CodebookAttr::get(&context, bits, type), values));
+  }
 }
 
 TEST_P(RoundTrip, SomeOfEveryFew) {

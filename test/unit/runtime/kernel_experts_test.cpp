@@ -203,6 +203,7 @@ const WeightKind kKinds[] = {
     {PackedFormat::U2, 32, false, true},
     {.format = PackedFormat::Bf16, .codebook = 4},
     {.format = PackedFormat::Bf16, .codebook = 3},
+    {.format = PackedFormat::Bf16, .codebook = 2},
     {.format = PackedFormat::U8, .hasZeros = true, .outliers = 0.02},
     {.format = PackedFormat::U6, .group = 64, .hasZeros = true, .hasHalfScales = true, .outliers = 0.01},
     {.format = PackedFormat::U5, .group = 32, .hasHalfScales = true, .outliers = 0.01},
@@ -211,6 +212,7 @@ const WeightKind kKinds[] = {
     {.format = PackedFormat::U2, .group = 32, .hasHalfScales = true, .outliers = 0.01},
     {.format = PackedFormat::Bf16, .outliers = 0.01, .codebook = 4},
     {.format = PackedFormat::Bf16, .outliers = 0.1, .codebook = 3},
+    {.format = PackedFormat::Bf16, .outliers = 0.01, .codebook = 2},
 };
 
 /// Inputs are multiples of four.

@@ -168,8 +168,10 @@ const WeightKind kKinds[] = {
     {.format = PackedFormat::U2, .group = 32, .hasZeros = false, .hasHalfScales = true, .outliers = 0.01},
     {.format = PackedFormat::Bf16, .codebook = 4},
     {.format = PackedFormat::Bf16, .codebook = 3},
+    {.format = PackedFormat::Bf16, .codebook = 2},
     {.format = PackedFormat::Bf16, .outliers = 0.01, .codebook = 4},
     {.format = PackedFormat::Bf16, .outliers = 0.1, .codebook = 3},
+    {.format = PackedFormat::Bf16, .outliers = 0.01, .codebook = 2},
 };
 
 TEST_P(PackedLinearKernel, EveryKindOfWeightAndNumberOfRows) {

@@ -56,8 +56,21 @@ TEST(PackCodebook, TablesOfThreeBitsAreOneRegister) {
   EXPECT_EQ(packed.tables[3 * 64 + 5], 0);     // no output 3
 }
 
+TEST(PackCodebook, TwoBitsAreFourSixteensOfALine) {
+  Packed packed(2, {17, 40});
+  ASSERT_EQ(packed.indices.size(), 2u * 2 * 2 * 64); // panels, steps, lines
+  auto chosen = [&](int64_t n, int64_t k) { return packed.chosen[static_cast<size_t>(n * 40 + k)]; };
+  // Outputs 6 and 7 are the second of quarters 2 and 3: their inputs 3 and 19 share a byte.
+  EXPECT_EQ(packed.indices[64 + 1 * 16 + 3],
+            chosen(6, 3) | chosen(6, 19) << 2 | chosen(7, 3) << 4 | chosen(7, 19) << 6);
+  ASSERT_EQ(packed.tables.size(), 2u * 4 * 64);
+  EXPECT_EQ(packed.tables[2 * 64 + 1 * 16 + 3], 3);
+  EXPECT_EQ(packed.tables[2 * 64 + 1 * 16 + 4], 0); // no centroid 4
+  EXPECT_EQ(packed.tables[2 * 64 + 1 * 16 + 8 + 3], 6);
+}
+
 TEST(PackCodebook, ComesBack) {
-  for (int64_t bits : {3, 4})
+  for (int64_t bits : {2, 3, 4})
     for (int64_t outputs : {1, 4, 16, 37})
       for (int64_t inputs : {1, 31, 32, 100}) {
         Packed packed(bits, {outputs, inputs});

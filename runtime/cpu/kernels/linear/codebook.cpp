@@ -1,7 +1,7 @@
 // Part of the Hone project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Linear layers with packed indices of 4 and 3 bits into tables of bf16, and pairs of them. GEMV multiplies what it
+// Linear layers with packed indices of 4, 3 and 2 bits into tables of bf16, and pairs of them. GEMV multiplies what it
 // looks up; for GEMM the weights become bf16, or f32 where nothing multiplies that, an N-tile at a time, in the cache.
 
 #include "codebook_block.h"

@@ -66,7 +66,7 @@ template <typename Register> void transposeQuads(Register (&of)[kQuarters]) {
 
 /// The table of a quarter.
 template <typename Indices> struct QuarterTable {
-  static constexpr bool kIsOne = Indices::kZero < 8; // register, of 3 bits
+  static constexpr bool kIsOne = Indices::kZero < 8; // register, of 2 and 3 bits
   static constexpr int64_t kBytes = (kIsOne ? 1 : 2) * kLineBytes;
 
   Words low, high;
