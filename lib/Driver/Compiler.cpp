@@ -113,7 +113,7 @@ LogicalResult buildPhase(const Phase &phase, const CompileOptions &options, OpPa
     pm.addPass(createAbsorbLatents());
   if (failed(addRewrites(options, pm, loc)))
     return failure();
-  if (!options.gradients.keepsParameters() && failed(addSparsification(options, pm, loc)))
+  if (!options.gradients.keepsParameters() && failed(addStorageRewrites(options, pm, loc)))
     return failure();
   // Of the model as it is rewritten:
   if (options.attention.isListed())

@@ -232,7 +232,7 @@ static FailureOr<SmallVector<int64_t>> getRows(StringRef list, Location loc) {
   return rows;
 }
 
-LogicalResult addSparsification(const CompileOptions &options, OpPassManager &pm, Location loc) {
+LogicalResult addStorageRewrites(const CompileOptions &options, OpPassManager &pm, Location loc) {
   FailureOr<SmallVector<int64_t>> rows = getRows(options.storage.uses, loc);
   if (failed(rows))
     return failure();
@@ -248,6 +248,7 @@ LogicalResult addSparsification(const CompileOptions &options, OpPassManager &pm
     sparsify.target = getKernelIsa(*target).str();
     sparsify.rows.assign(rows->begin(), rows->end());
   }
+  pm.addPass(createNarrowScales());
   pm.addPass(createSparsifyWeights(sparsify));
   return success();
 }

@@ -34,9 +34,9 @@ llvm::LogicalResult addQuantization(const CompileOptions &options, mlir::OpPassM
 /// Adds the passes that the options stand for. Fails, after an error, where an option has a value that is not supported.
 llvm::LogicalResult addRewrites(const CompileOptions &options, mlir::OpPassManager &pm, mlir::Location loc);
 
-/// Adds the pass that stores weights without zeros where that is faster on the CPU of the options, for what they tune for. What the
-/// model came with counts like what was pruned here. Fails as addRewrites does.
-llvm::LogicalResult addSparsification(const CompileOptions &options, mlir::OpPassManager &pm, mlir::Location loc);
+/// Adds the passes that store weights in fewer bytes: scales in f16, and no zeros where that is faster on the CPU of the options, for what
+/// they tune for. What the model came with counts like what was quantized or pruned here. Fails as addRewrites does.
+llvm::LogicalResult addStorageRewrites(const CompileOptions &options, mlir::OpPassManager &pm, mlir::Location loc);
 
 } // namespace hone
 

@@ -13,9 +13,11 @@ import onnxruntime
 
 import suite
 
-# What a rounding of its own may cost beside onnxruntime's: a float that is summed in another order may fall to the other side of a
-# tie, and be one level of one activation away.
+# What a rounding of its own may cost beside onnxruntime's: a float that is summed in another order, or multiplied by a scale of f16, may
+# fall to the other side of a tie, and be one level of one activation away. Of all outputs of a case together that changes little; one
+# output of a model of two layers and 64 channels had between 0.93 and 1.13 of onnxruntime's error.
 TIES = 0.05
+TIES_OF_ONE = 0.25
 
 
 def open_session(path):
@@ -72,14 +74,18 @@ def without_rounding(path, folder):
 
 def check_rounding(path, exact, run):
     """Whether the answers that `run` gives to a case's inputs are as near to those of `exact`, a copy by without_rounding, as
-    onnxruntime's are, output by output: the root of the mean square of all elements."""
+    onnxruntime's are, by the root of the mean square of an output's elements: all outputs together, and each."""
     rounded = suite.stored_cases(path)
     for label, case in suite.stored_cases(exact).items():
         got = run(case["in"])
-        for name, expected in case["out"].items():
-            cost, allowed = (error(array, expected) for array in (got[name], rounded[label]["out"][name]))
-            if not cost <= (1 + TIES) * allowed:
-                raise suite.Failure(f"{label}: rounding costs {cost:.3g} in '{name}', onnxruntime's {allowed:.3g}")
+        costs, limits = ({name: error(array[name], expected) for name, expected in case["out"].items()}
+                         for array in (got, rounded[label]["out"]))
+        for name, cost in costs.items():
+            if not cost <= (1 + TIES_OF_ONE) * limits[name]:
+                raise suite.Failure(f"{label}: rounding costs {cost:.3g} in '{name}', onnxruntime's {limits[name]:.3g}")
+        cost, limit = (np.linalg.norm(list(errors.values())) for errors in (costs, limits))
+        if not cost <= (1 + TIES) * limit:
+            raise suite.Failure(f"{label}: rounding costs {cost:.3g} in all outputs together, onnxruntime's {limit:.3g}")
 
 
 def error(got, expected):
