@@ -103,6 +103,23 @@ __attribute__((target("avx512f,avx512bf16"))) double dotBf16() {
   });
 }
 
+__attribute__((target("avx2,avxvnni"))) double dotAvxVnni() {
+  __m256i sums[kAvx2Chains] = {};
+  __m256i x[2], weights[2];
+  for (int i = 0; i < 2; ++i) {
+    x[i] = _mm256_load_si256(reinterpret_cast<const __m256i *>(kOperands[i].words));
+    weights[i] = _mm256_load_si256(reinterpret_cast<const __m256i *>(kOperands[2 + i].words));
+  }
+  return rate(kAvx2Chains * 64, [&]() __attribute__((target("avx2,avxvnni"))) {
+    for (int64_t turn = 0; turn < kTurns; ++turn)
+#pragma clang loop unroll(full)
+      for (int chain = 0; chain < kAvx2Chains; ++chain) {
+        sums[chain] = _mm256_dpbusd_avx_epi32(sums[chain], x[chain % 2], weights[chain / 2 % 2]);
+        keep(sums[chain]);
+      }
+  });
+}
+
 __attribute__((target("avx512f,avx512vnni"))) double dotVnni() {
   __m512i sums[kChains] = {};
   __m512i x[4], weights[4];
@@ -231,6 +248,8 @@ double peak(Arithmetic arithmetic, int threads) {
     return hasFeature("avx512bf16") ? together(threads, dotBf16) : 0;
   case Arithmetic::Bf16Tiles:
     return hasIsa(cpu::Isa::Amx) ? together(threads, tileBf16) : 0;
+  case Arithmetic::AvxVnni:
+    return hasFeature("avxvnni") ? together(threads, dotAvxVnni) : 0;
   case Arithmetic::Vnni:
     return hasFeature("avx512vnni") ? together(threads, dotVnni) : 0;
   }

@@ -143,7 +143,7 @@ void prefill(const Options &options, Pool &pool, const Case &test, cpu::Isa isa,
              const std::string &name) {
   int64_t layers = std::clamp<int64_t>(8192 / tokens, 1, 24);
   hone_kernel_fn kernel = findKernel(test.kernel, isa);
-  Arithmetic arithmetic = isa == cpu::Isa::Avx2 ? Arithmetic::F32Avx2 : Arithmetic::F32;
+  Arithmetic arithmetic = isa < cpu::Isa::Avx512 ? Arithmetic::F32Avx2 : Arithmetic::F32;
   Layers prompt(test, tokens, tokens, layers, pool.all());
   double operations = 4.0 * kSize * kHeads * static_cast<double>(layers * tokens * (tokens + 1) / 2);
   Measurement measurement;

@@ -58,7 +58,9 @@ const LayerSize kLayers[] = {{4864, 896}, {896, 4864}};
 
 /// What an ISA multiplies a format with at best. Quantized layers are given against VNNI also where tiles do more.
 Arithmetic arithmeticOf(PackedFormat format, cpu::Isa isa) {
-  if (isa == cpu::Isa::Avx2)
+  if (isa == cpu::Isa::AvxVnni && isQuantized(format))
+    return Arithmetic::AvxVnni;
+  if (isa < cpu::Isa::Avx512)
     return Arithmetic::F32Avx2;
   if (isQuantized(format))
     return isa >= cpu::Isa::Avx512Vnni ? Arithmetic::Vnni : Arithmetic::F32;

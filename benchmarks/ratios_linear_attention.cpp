@@ -86,7 +86,7 @@ void decode(const Options &options, Pool &pool, const Rule &rule, hone_kernel_fn
 void prefill(const Options &options, Pool &pool, const Rule &rule, cpu::Isa isa, hone_kernel_fn kernel, int64_t tokens,
              const std::string &name) {
   int64_t layers = std::clamp<int64_t>(1024 / tokens, 1, 24);
-  Arithmetic arithmetic = isa == cpu::Isa::Avx2 ? Arithmetic::F32Avx2 : Arithmetic::F32;
+  Arithmetic arithmetic = isa < cpu::Isa::Avx512 ? Arithmetic::F32Avx2 : Arithmetic::F32;
   Layers prompt(rule, tokens, layers, pool.all());
   double products = rule.isDelta ? 3 : 2;
   double operations = 2 * products * kStateFloats * static_cast<double>(layers * tokens);

@@ -5,10 +5,10 @@
 import os
 from dataclasses import dataclass
 
-GGML = {"avx2": ("AVX", "AVX2", "FMA", "F16C", "BMI2"), "avx512": ("AVX512",), "avx512_vnni": ("AVX512_VNNI",),
-        "avx512_bf16": ("AVX512_BF16",), "amx": ("AMX_TILE", "AMX_INT8", "AMX_BF16")}  # what each adds to the one before
-ONEDNN = {"avx2": "AVX2", "avx512": "AVX512_CORE", "avx512_vnni": "AVX512_CORE_VNNI", "avx512_bf16": "AVX512_CORE_BF16",
-          "amx": "AVX512_CORE_AMX"}
+GGML = {"avx2": ("AVX", "AVX2", "FMA", "F16C", "BMI2"), "avx_vnni": ("AVX_VNNI",), "avx512": ("AVX512",),
+        "avx512_vnni": ("AVX512_VNNI",), "avx512_bf16": ("AVX512_BF16",), "amx": ("AMX_TILE", "AMX_INT8", "AMX_BF16")}  # what each adds to the one before
+ONEDNN = {"avx2": "AVX2", "avx_vnni": "AVX2_VNNI", "avx512": "AVX512_CORE", "avx512_vnni": "AVX512_CORE_VNNI",
+          "avx512_bf16": "AVX512_CORE_BF16", "amx": "AVX512_CORE_AMX"}
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,18 @@ class Isa:
 
     def including(self):
         names = list(ONEDNN)
-        return names[:names.index(self.name) + 1]
+        below = [name for name in names[:names.index(self.name)] if name != "avx_vnni"]  # a part of no other
+        return [*below, self.name]
+
+    @property
+    def has_avx512(self):
+        return "avx512" in self.including()
 
     def environment(self):
         """Variables for oneDNN, so OpenVINO, PyTorch and Hone, and for PyTorch's own kernels and MKL."""
         if not self.caps:
             return {}
-        vectors = "AVX2" if self.name == "avx2" else "AVX512"
+        vectors = "AVX512" if self.has_avx512 else "AVX2"
         return {"ONEDNN_MAX_CPU_ISA": ONEDNN[self.name], "ATEN_CPU_CAPABILITY": vectors.lower(),
                 "MKL_ENABLE_INSTRUCTIONS": vectors}
 
@@ -56,7 +61,7 @@ class Isa:
         """Options of `hone compile` for the code that it generates."""
         if not self.caps:
             return ()
-        return ("--mcpu=x86-64-v3",) if self.name == "avx2" else ("--mcpu=x86-64-v4",)
+        return ("--mcpu=x86-64-v4",) if self.has_avx512 else ("--mcpu=x86-64-v3",)
 
 
 NAMES = ("native", *reversed(ONEDNN))

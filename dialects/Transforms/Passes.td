@@ -323,8 +323,8 @@ def SparsifyWeights : Pass<"hone-sparsify-weights", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"target", "target", "std::string", /*default=*/"\"\"",
-           "ISA or chip that products have to be faster on: avx2, avx512, avx512_vnni, avx512_bf16, amx, sm_90 and so on; none: however fast "
-           "they are">,
+           "ISA or chip that products have to be faster on: avx2, avx_vnni, avx512, avx512_vnni, avx512_bf16, amx, sm_90 and so on; none: "
+           "however fast they are">,
     ListOption<"rows", "rows", "int64_t",
                "numbers of rows that products have (default: 1 where the model keeps a state, else 512)">
   ];

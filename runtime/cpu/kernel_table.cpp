@@ -75,9 +75,10 @@ std::span<const Isa> supportedIsas() {
   static const std::vector<Isa> supported = [] {
     std::vector<Isa> list;
     for (const IsaInfo &info : isas()) {
-      if (!hasFeatures(info))
+      bool isSupported = hasFeatures(info);
+      if (!isSupported && info.isa != Isa::AvxVnni) // a part of those after it
         break;
-      if (!info.kernels.empty())
+      if (isSupported && !info.kernels.empty())
         list.push_back(info.isa);
     }
     return list;

@@ -15,8 +15,9 @@
 
 namespace hone::cpu {
 
-/// Instruction sets (ISAs) that kernels are compiled for, each including those before it.
-enum class Isa { Avx2, Avx512, Avx512Vnni, Avx512Bf16, Amx };
+/// Instruction sets (ISAs) that kernels are compiled for, each including those before it but for AvxVnni, which is no part of those with
+/// AVX-512.
+enum class Isa { Avx2, AvxVnni, Avx512, Avx512Vnni, Avx512Bf16, Amx };
 
 std::string_view isaName(Isa isa);
 

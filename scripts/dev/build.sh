@@ -23,6 +23,7 @@ configuration() {
 machine_isa() {
   local flags isa=avx2 higher flag
   flags=" $(grep -m 1 '^flags' /proc/cpuinfo) "
+  [[ $flags != *" avx_vnni "* ]] || isa=avx_vnni
   for higher in "avx512 avx512f avx512bw avx512cd avx512dq avx512vl" "avx512_vnni avx512_vnni" "avx512_bf16 avx512_bf16" \
     "amx amx_tile amx_int8 amx_bf16"; do
     for flag in ${higher#* }; do

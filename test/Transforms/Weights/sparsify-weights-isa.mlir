@@ -16,7 +16,7 @@
 // Integers have kernels of their own there, floats those of avx512.
 // BELOW-DAG: "floats stays {{.*}} takes 1.0{{.*}} for rows: 512 (avx512_vnni)"
 // BELOW-DAG: "codes is stored {{.*}} takes 0.{{.*}} for rows: 512 (avx512_vnni)"
-// TARGET: error: unsupported target 'sse2' to choose kernels for; supported: avx2, avx512, avx512_vnni, avx512_bf16, amx
+// TARGET: error: unsupported target 'sse2' to choose kernels for; supported: avx2, avx_vnni, avx512, avx512_vnni, avx512_bf16, amx
 // ROWS: error: expected numbers of rows to be at least 1
 hone.param @floats : tensor<2x4xf32> = dense<[[0.0, -6.0, 2.0, 0.0], [3.0, -0.0, 0.0, 0.0]]> : tensor<2x4xf32>
 hone.param @codes : tensor<1x4xf32, #hone.affine<bits = 4>> = {scales = dense<1.0> : tensor<1x1xf32>, values = dense<[[-120, 8]]> : tensor<1x2xi8>}

@@ -39,7 +39,8 @@ TEST(KernelTable, CountsWhatKernelsRead) {
 TEST(KernelTable, EveryIsaHasEveryRow) {
   EXPECT_EQ(cpu::kernelNames().size(), std::size(kernels::kCpuKernels));
   int built = 0;
-  for (cpu::Isa isa : {cpu::Isa::Avx2, cpu::Isa::Avx512, cpu::Isa::Avx512Vnni, cpu::Isa::Avx512Bf16, cpu::Isa::Amx}) {
+  for (cpu::Isa isa : {cpu::Isa::Avx2, cpu::Isa::AvxVnni, cpu::Isa::Avx512, cpu::Isa::Avx512Vnni, cpu::Isa::Avx512Bf16,
+                       cpu::Isa::Amx}) {
     bool isBuilt = cpu::findKernel(kernels::kCpuKernels[0].name, isa) != nullptr;
     built += isBuilt;
     for (const KernelInfo &kernel : kernels::kCpuKernels)

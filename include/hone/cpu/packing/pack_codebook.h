@@ -9,11 +9,12 @@
 //
 // Quarter q of a panel has outputs q, 4 + q, 8 + q and 12 + q. The table of an output is 16 bytes wide, since that is
 // what one instruction (pshufb) looks 16 bytes up in, each sixteen of a register in a table of its own: of 4 bits a
-// register has the low bytes of the numbers, and one the high bytes; of fewer bits one has the low bytes in the first half
-// of each sixteen and the high bytes in the second. So 32 indices are 16 bytes of each of four outputs twice, and two look-ups for each of them. A table of 32
-// bits a number that all lanes share (vpermps) would give f32 at once, and sixteen of them an instruction where two of
-// these give 64; tables that lanes of different outputs share (vpermi2w, vpermi2b) do not hold sixteen outputs. With
-// the usual panels, of sixteen outputs beside each other, a panel would take 16 such tables and as many look-ups.
+// register has the low bytes of the numbers, and one the high bytes; of fewer bits one has the low bytes in the first
+// half of each sixteen and the high bytes in the second. So 32 indices are 16 bytes of each of four outputs twice, and
+// two look-ups for each of them. A table of 32 bits a number that all lanes share (vpermps) would give f32 at once, and
+// sixteen of them an instruction where two of these give 64; tables that lanes of different outputs share (vpermi2w,
+// vpermi2b) do not hold sixteen outputs. With the usual panels, of sixteen outputs beside each other, a panel would
+// take 16 such tables and as many look-ups.
 //
 // A step has eight sixteens of indices, number 2 q + h those of quarter q and inputs 16 h … 16 h + 15: in two lines of
 // 3 they lie as the quads of a BitLayout do, but that each is 16 bytes of four outputs, and not 4 of sixteen. That is a

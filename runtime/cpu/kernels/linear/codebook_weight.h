@@ -10,7 +10,7 @@
 
 #include "dense_formats.h"
 #include "outliers.h"
-#include "quantized_dot.h"
+#include "packed_codes.h"
 
 namespace {
 

@@ -7,10 +7,11 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_DEQUANTIZED_WEIGHTS_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_DEQUANTIZED_WEIGHTS_H
 
-#ifndef __AVX512VNNI__
+#include "quantized_dot.h"
+
+#ifndef HONE_HAS_BYTE_DOT
 
 #include "gemm_vectors.h"
-#include "quantized_dot.h"
 #include "quantized_weight.h"
 
 namespace {
@@ -61,5 +62,5 @@ private:
 
 } // namespace
 
-#endif // __AVX512VNNI__
+#endif // HONE_HAS_BYTE_DOT
 #endif // HONE_RUNTIME_CPU_KERNELS_LINEAR_DEQUANTIZED_WEIGHTS_H

@@ -55,7 +55,7 @@ template <typename Codes, typename FORMAT> struct Layer {
     using Weights = UnpackedWeights<Codes>;
     body([rows](const QuantizedOperand &each) { return TileEngine<Weights>(Weights(each.weight), rows); });
     return true;
-#elif !defined(__AVX512VNNI__)
+#elif !defined(HONE_HAS_BYTE_DOT)
     if (operand.weight.outliers.count == 0 || !operand.unpacks(kFewestFloatRows, rows))
       return false;
     using Weights = DequantizedWeights<Codes>;

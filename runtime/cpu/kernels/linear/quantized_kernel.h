@@ -109,9 +109,11 @@ public:
 
 /// Calls `body` with the products that codes of CODE_BITS bits and activations of `bits` bits take, as a value of their type.
 template <int CODE_BITS, typename Body> void withDot(int64_t bits, const Body &body) {
-#ifdef __AVX512VNNI__
+#if defined(__AVX512VNNI__)
   (void)bits;
   body(ByteDot());
+#elif defined(HONE_HAS_BYTE_DOT)
+  bits == 8 ? body(ByteDot()) : body(WordDot());
 #else
   if constexpr (CODE_BITS <= 6)
     if (bits == 8)
