@@ -21,8 +21,8 @@ double readBandwidth(std::span<const uint8_t> memory, int threads);
 /// of the memory an array; gives the bytes a second of wall time that are read and written.
 double updateBandwidth(std::span<uint8_t> memory, int threads);
 
-/// What multiplies and adds: f32 by fused multiply-add of 256 bits, or of 512 where the CPU has them; bf16 by dot products of vectors, or by tiles; bytes by VNNI
-/// of 256 bits or of 512.
+/// What multiplies and adds: f32 by fused multiply-add of 256 bits, or of 512 where the CPU has them; bf16 by dot products of
+/// vectors, or by tiles; bytes by VNNI of 256 bits or of 512.
 enum class Arithmetic { F32Avx2, F32, Bf16Vectors, Bf16Tiles, AvxVnni, Vnni };
 
 /// Multiplications and additions a second of `threads` threads at once, from registers; 0 where the CPU has no such

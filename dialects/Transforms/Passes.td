@@ -60,6 +60,7 @@ def NarrowScales : Pass<"hone-narrow-scales", "::mlir::ModuleOp"> {
     2^-8 of the largest of its group. Scales that are no normal f16 stay as they are, and so do those of a weight that a kernel reads
     together with one whose scales stay.
   }];
+  let options = [Option<"exact", "exact", "bool", /*default=*/"false", "only where no scale changes: for targets that round no activations">];
   let statistics = [Statistic<"numNarrowed", "num-scales-narrowed", "Number of parameters whose scales became f16">];
   let dependentDialects = ["::hone::HoneDialect"];
 }

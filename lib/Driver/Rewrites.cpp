@@ -248,7 +248,7 @@ LogicalResult addStorageRewrites(const CompileOptions &options, OpPassManager &p
     sparsify.target = getKernelIsa(*target).str();
     sparsify.rows.assign(rows->begin(), rows->end());
   }
-  pm.addPass(createNarrowScales());
+  pm.addPass(createNarrowScales({/*exact=*/options.target.isCuda()}));
   pm.addPass(createSparsifyWeights(sparsify));
   return success();
 }

@@ -35,6 +35,8 @@ struct NarrowedScales {
 };
 
 struct NarrowScales : impl::NarrowScalesBase<NarrowScales> {
+  using NarrowScalesBase::NarrowScalesBase;
+
   void runOnOperation() override;
 };
 
@@ -55,8 +57,8 @@ static std::pair<EncodingPlane, size_t> findScales(RankedTensorType type) {
   llvm_unreachable("#hone.affine has scales");
 }
 
-/// Fails after an error, where the bytes of `param` cannot be read.
-static FailureOr<NarrowedScales> narrow(ParamOp param, AffineAttr encoding) {
+/// Scales may change where `mayRound`. Fails after an error, where the bytes of `param` cannot be read.
+static FailureOr<NarrowedScales> narrow(ParamOp param, AffineAttr encoding, bool mayRound) {
   RankedTensorType type = param.getTensorType();
   NarrowedScales narrowed{withHalfScales(encoding), nullptr, ""};
   FailureOr<SmallVector<StoredBytes>> planes = openPlanes(param);
@@ -80,7 +82,7 @@ static FailureOr<NarrowedScales> narrow(ParamOp param, AffineAttr encoding) {
       return narrowed;
     }
   }
-  if (!isExact && encoding.getActivations() == 0)
+  if (!isExact && !mayRound)
     narrowed.blocker = "a scale is no f16, and its products round no activations";
   else
     narrowed.scales = makeResource(to.type, bytes);
@@ -109,7 +111,7 @@ void NarrowScales::runOnOperation() {
     auto encoding = dyn_cast_or_null<AffineAttr>(param.getTensorType().getEncoding());
     if (!encoding || !encoding.getScales().isF32() || !isa<DictionaryAttr>(param.getStorage()))
       continue;
-    FailureOr<NarrowedScales> narrowed = narrow(param, encoding);
+    FailureOr<NarrowedScales> narrowed = narrow(param, encoding, /*mayRound=*/encoding.getActivations() != 0 && !exact);
     if (failed(narrowed))
       return signalPassFailure();
     found.insert({op, std::move(*narrowed)});

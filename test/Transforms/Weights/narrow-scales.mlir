@@ -1,5 +1,9 @@
 // RUN: hone-opt %s -hone-narrow-scales -remarks-filter=hone-narrow-scales 2> %t.remarks | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
+// RUN: hone-opt %s -hone-narrow-scales=exact=true -remarks-filter=hone-narrow-scales 2>&1 | FileCheck %s --check-prefix=EXACT
+
+// EXACT-DAG: [Passed] Narrowed {{.*}}"exact has scales of f16"
+// EXACT-DAG: [Missed] Narrowed {{.*}}"rounded keeps scales of f32: a scale is no f16, and its products round no activations"
 
 // REMARK-DAG: [Passed] Narrowed {{.*}}"exact has scales of f16"
 // REMARK-DAG: [Passed] Narrowed {{.*}}"rounded has scales of f16"
