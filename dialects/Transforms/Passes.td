@@ -54,7 +54,7 @@ def ConvertWeights : Pass<"hone-convert-weights", "::mlir::ModuleOp"> {
 def NarrowScales : Pass<"hone-narrow-scales", "::mlir::ModuleOp"> {
   let summary = "Store scales of f32 in f16 where that changes nothing, or less than rounded activations do";
   let description = [{
-    The scales of a parameter that came quantized, `#hone.affine` with scales of f32, become f16, rounded to nearest, ties to even:
+    The scales of a weight of products that came quantized, `#hone.affine` with scales of f32, become f16, rounded to nearest, ties to even:
     half of their bytes, which in groups of 32 are a tenth of a weight of 4 bits. All of them have to be f16 already, or products have to
     be allowed to round activations to 8 bits (`activations`): a scale then changes by at most 2^-11 of itself, an activation by up to
     2^-8 of the largest of its group. Scales that are no normal f16 stay as they are, and so do those of a weight that a kernel reads

@@ -109,7 +109,8 @@ void NarrowScales::runOnOperation() {
   for (auto &[op, reads] : all) {
     auto param = cast<ParamOp>(op);
     auto encoding = dyn_cast_or_null<AffineAttr>(param.getTensorType().getEncoding());
-    if (!encoding || !encoding.getScales().isF32() || !isa<DictionaryAttr>(param.getStorage()))
+    if (!encoding || !encoding.getScales().isF32() || !isa<DictionaryAttr>(param.getStorage()) ||
+        !getProductBlocker(reads).empty())
       continue;
     FailureOr<NarrowedScales> narrowed = narrow(param, encoding, /*mayRound=*/encoding.getActivations() != 0 && !exact);
     if (failed(narrowed))
