@@ -69,23 +69,20 @@ static FailureOr<NarrowedScales> narrow(ParamOp param, AffineAttr encoding, bool
   PlainElements floats(encoding.getScales()), halves(narrowed.encoding.getScales());
   auto count = static_cast<int64_t>(from.size() / sizeof(float));
   SmallVector<char, 0> bytes(*getDenseBytes(to.type));
-  bool isExact = true;
   for (int64_t i = 0; i < count; ++i) {
     float scale = floats.load(from, i);
     halves.store(bytes, i, scale);
     float half = halves.load(bytes, i);
     if (half == scale)
       continue;
-    isExact = false;
-    if (!std::isfinite(half) || std::abs(scale) < kLeastNormal) {
+    if (!mayRound)
+      narrowed.blocker = "a scale is no f16, and its products round no activations";
+    else if (!std::isfinite(half) || std::abs(scale) < kLeastNormal)
       narrowed.blocker = "a scale is out of the range of f16";
+    if (!narrowed.blocker.empty())
       return narrowed;
-    }
   }
-  if (!isExact && !mayRound)
-    narrowed.blocker = "a scale is no f16, and its products round no activations";
-  else
-    narrowed.scales = makeResource(to.type, bytes);
+  narrowed.scales = makeResource(to.type, bytes);
   return narrowed;
 }
 
