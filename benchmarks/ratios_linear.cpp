@@ -8,6 +8,8 @@
 #include "limits.h"
 #include "packed_layers.h"
 
+#include "cpu/bf16_rate.h"
+
 #include <algorithm>
 #include <cstdio>
 
@@ -66,7 +68,9 @@ Arithmetic arithmeticOf(PackedFormat format, cpu::Isa isa) {
     return isa >= cpu::Isa::Avx512Vnni ? Arithmetic::Vnni : Arithmetic::F32;
   if (format != PackedFormat::Bf16 || isa < cpu::Isa::Avx512Bf16)
     return Arithmetic::F32;
-  return isa == cpu::Isa::Amx ? Arithmetic::Bf16Tiles : Arithmetic::Bf16Vectors;
+  if (isa == cpu::Isa::Amx)
+    return Arithmetic::Bf16Tiles;
+  return cpu::hasFastBf16Products() ? Arithmetic::Bf16Vectors : Arithmetic::F32;
 }
 
 void measureSmallM(const Options &options, Pool &pool, const LinearCase &test, const LayerSize &size,

@@ -7,6 +7,7 @@
 
 #include "entry.h"
 
+#include "../bf16_rate.h"
 #include "../scratch_memory.h"
 #include "../sgemm.h"
 #include "linear/gemm_split.h"
@@ -170,7 +171,7 @@ template <> struct PackingGemm<ExactProducts> {
 };
 #elif defined(__AVX512BF16__)
 template <> struct PackingGemm<RoundedProducts> {
-  static int64_t fewestRows() { return kDenseGemvRows + 1; }
+  static int64_t fewestRows() { return hasFastBf16Products() ? kDenseGemvRows + 1 : INT64_MAX; }
   template <typename Body> static void withEngine(const Matrix &b, int64_t, const Body &body) {
     body(VectorEngine<StridedPairs<1>>(StridedPairs<1>(b)));
   }

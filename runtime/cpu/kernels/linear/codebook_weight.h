@@ -82,13 +82,15 @@ template <typename Indices> struct QuarterTable {
   }
 };
 
-/// The operands of a weight whose indices lie as `Indices` has them, and its outliers.
-template <typename Indices> struct CodebookWeight {
 #ifdef __AVX512BF16__
-  using Target = Bf16Format; // what a step is unpacked to
+using LookedUpFormat = Bf16Format;
 #else
-  using Target = F32Format;
+using LookedUpFormat = F32Format;
 #endif
+
+/// The operands of a weight whose indices lie as `Indices` has them, and its outliers.
+template <typename Indices, typename TARGET = LookedUpFormat> struct CodebookWeight {
+  using Target = TARGET; // what a step is unpacked to
   static constexpr int64_t kStepInputs = 32, kTargetSteps = kStepInputs / Target::kWordInputs;
   static constexpr bool kIsUnpacked = true;
   static constexpr int64_t kStepBytes = kQuarters * kHalves / Indices::kQuads * Indices::kStepBytes;
@@ -98,6 +100,12 @@ template <typename Indices> struct CodebookWeight {
   int64_t indexBytes, tableBytes; // from panel to panel
   int64_t panels, steps;
   Outliers outliers;
+
+  /// The same planes, to be unpacked to another format.
+  template <typename Other>
+  explicit CodebookWeight(const CodebookWeight<Indices, Other> &other)
+      : indices(other.indices), tables(other.tables), indexBytes(other.indexBytes), tableBytes(other.tableBytes),
+        panels(other.panels), steps(other.steps), outliers(other.outliers) {}
 
   CodebookWeight(const hone_tensor &indices, const hone_tensor &tables, const Outliers &outliers)
       : indices(static_cast<const uint8_t *>(indices.data)), tables(static_cast<const uint8_t *>(tables.data)),
@@ -150,21 +158,25 @@ private:
     }
   }
 
-#ifdef __AVX512BF16__
-  static void storePair(float *to, int64_t pair, Words values) { store(to + pair * kLanes, asFloats(values)); }
-  static void addTo(float *to, int64_t input, int64_t output, float value) {
-    auto *at = reinterpret_cast<uint16_t *>(to) + (input / 2 * kLanes + output) * 2 + input % 2;
-    uint32_t bits = static_cast<uint32_t>(loadAs<uint16_t>(at)) << 16;
-    auto sum = static_cast<__bf16>(loadAs<float>(&bits) + value);
-    __builtin_memcpy(at, &sum, sizeof sum);
-  }
-#else
   static void storePair(float *to, int64_t pair, Words values) {
-    store(to + 2 * pair * kLanes, asFloats(values << 16));
-    store(to + (2 * pair + 1) * kLanes, asFloats(values & 0xffff0000u));
+    if constexpr (Target::kWordInputs == 2) {
+      store(to + pair * kLanes, asFloats(values));
+    } else {
+      store(to + 2 * pair * kLanes, asFloats(values << 16));
+      store(to + (2 * pair + 1) * kLanes, asFloats(values & 0xffff0000u));
+    }
   }
-  static void addTo(float *to, int64_t input, int64_t output, float value) { to[input * kLanes + output] += value; }
-#endif
+
+  static void addTo(float *to, int64_t input, int64_t output, float value) {
+    if constexpr (Target::kWordInputs == 2) {
+      auto *at = reinterpret_cast<uint16_t *>(to) + (input / 2 * kLanes + output) * 2 + input % 2;
+      uint32_t bits = static_cast<uint32_t>(loadAs<uint16_t>(at)) << 16;
+      auto sum = static_cast<__bf16>(loadAs<float>(&bits) + value);
+      __builtin_memcpy(at, &sum, sizeof sum);
+    } else {
+      to[input * kLanes + output] += value;
+    }
+  }
 };
 
 } // namespace

@@ -81,27 +81,15 @@ struct F16Format : FloatActivations {
   static void unpack(const uint8_t *from, float *to) { store(to, loadHalves(from)); }
 };
 
-#ifdef __AVX512BF16__
-/// Activations are rounded to bf16; products are summed in f32.
-struct Bf16Format {
-  static constexpr int kWordInputs = 2, kStepWords = 1, kBytes = 64;
-  static constexpr bool kUnpacks = false;
-  struct Weights {
-    __m512bh pairs;
-  };
-
-  /// Sixteen pairs of bf16, rounded to nearest, from 32 inputs.
-  static Vector words(const float *inputs) {
-    return (Vector)_mm512_cvtne2ps_pbh(_mm512_loadu_ps(inputs + kLanes), _mm512_loadu_ps(inputs));
-  }
-  static Weights load(const uint8_t *from) { return {(__m512bh)_mm512_loadu_si512(from)}; }
-  template <int ROWS> static void add(Vector &sum, const Weights &weights, const float *x) {
-    sum = (Vector)_mm512_dpbf16_ps((__m512)sum, weights.pairs, (__m512bh)_mm512_set1_epi32(loadAs<int32_t>(x)));
-  }
-};
+/// Whether GEMM by vector registers has two ways to multiply bf16: by dot products of pairs, and by FMA as f32.
+#if defined(__AVX512BF16__) && !defined(__AMX_TILE__)
+constexpr bool kHasWidenedBf16 = true;
 #else
-/// A bf16 is the upper half of an f32: even inputs are shifted up, odd inputs masked.
-struct Bf16Format : FloatActivations {
+constexpr bool kHasWidenedBf16 = false;
+#endif
+
+/// A bf16 is the upper half of an f32: even inputs are shifted up, odd inputs masked. Activations stay f32.
+struct WidenedBf16Format : FloatActivations {
   static constexpr int kStepWords = 2, kBytes = 64;
   static constexpr bool kUnpacks = true;
   struct Weights {
@@ -122,6 +110,27 @@ struct Bf16Format : FloatActivations {
     store(to + kLanes, weights.odd);
   }
 };
+
+#ifdef __AVX512BF16__
+/// Activations are rounded to bf16; products are summed in f32.
+struct Bf16Format {
+  static constexpr int kWordInputs = 2, kStepWords = 1, kBytes = 64;
+  static constexpr bool kUnpacks = false;
+  struct Weights {
+    __m512bh pairs;
+  };
+
+  /// Sixteen pairs of bf16, rounded to nearest, from 32 inputs.
+  static Vector words(const float *inputs) {
+    return (Vector)_mm512_cvtne2ps_pbh(_mm512_loadu_ps(inputs + kLanes), _mm512_loadu_ps(inputs));
+  }
+  static Weights load(const uint8_t *from) { return {(__m512bh)_mm512_loadu_si512(from)}; }
+  template <int ROWS> static void add(Vector &sum, const Weights &weights, const float *x) {
+    sum = (Vector)_mm512_dpbf16_ps((__m512)sum, weights.pairs, (__m512bh)_mm512_set1_epi32(loadAs<int32_t>(x)));
+  }
+};
+#else
+using Bf16Format = WidenedBf16Format;
 #endif
 
 } // namespace

@@ -6,11 +6,16 @@
 #ifndef HONE_RUNTIME_CPU_KERNELS_LINEAR_GEMM_VECTORS_H
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_GEMM_VECTORS_H
 
+#include "../../bf16_rate.h"
 #include "dense_activations.h"
 #include "dense_block.h"
 #include "gemm_layer.h"
 
 namespace {
+
+/// Whether GEMM of so many rows multiplies bf16 as f32, where kHasWidenedBf16. Not with few rows, whose results are those
+/// of GEMV.
+inline bool widensBf16(int64_t rows) { return rows > kIndependentRows && !hone::cpu::hasFastBf16Products(); }
 
 /// Packed weights of a dense format. Formats that do not calculate with what they load become floats first.
 template <typename Format> class DenseWeight {

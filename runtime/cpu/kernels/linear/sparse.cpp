@@ -38,9 +38,14 @@ template <typename Elements, typename FORMAT> struct Layer {
     }
 #endif
     // Where a dot product takes both kept elements, gathering takes fewer of them than dense pairs, for any number of rows.
-    if constexpr (Elements::kStepWords == 2)
-      return false;
-    else if (rows > kSparseRows) {
+    // Converted, dense f32 is multiplied in less time where bf16 has no such rate.
+    if constexpr (Elements::kStepWords == 2) {
+      if (!kHasWidenedBf16 || !widensBf16(rows))
+        return false;
+      using Widened = SparseWeight<WidenedSparseBf16>;
+      body([](const Weight &weight) { return VectorEngine<Widened>(Widened(weight)); });
+      return true;
+    } else if (rows > kSparseRows) {
       body([](const Weight &weight) { return VectorEngine<Weight>(weight); });
       return true;
     }

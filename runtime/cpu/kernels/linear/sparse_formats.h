@@ -91,6 +91,16 @@ struct LoadF16 {
   }
 };
 
+struct LoadBf16 {
+  static constexpr int kBytes = 64;
+  static void load(const uint8_t *from, Vector *values) {
+    WidenedBf16Format::Weights weights = WidenedBf16Format::load(from);
+    values[0] = weights.even;
+    values[1] = weights.odd;
+  }
+};
+using WidenedSparseBf16 = SparseFloats<LoadBf16>;
+
 #ifdef __AVX512BF16__
 /// Activations are rounded to bf16: a dot product takes both kept elements of an output.
 struct SparseBf16 {
@@ -122,15 +132,7 @@ struct SparseBf16 {
   }
 };
 #else
-struct LoadBf16 {
-  static constexpr int kBytes = 64;
-  static void load(const uint8_t *from, Vector *values) {
-    Bf16Format::Weights weights = Bf16Format::load(from);
-    values[0] = weights.even;
-    values[1] = weights.odd;
-  }
-};
-using SparseBf16 = SparseFloats<LoadBf16>;
+using SparseBf16 = WidenedSparseBf16;
 #endif
 
 using SparseF32 = SparseFloats<LoadF32>;
@@ -150,6 +152,14 @@ template <typename Format> struct SparseWeight {
       : values(static_cast<const uint8_t *>(values.data)), indices(static_cast<const uint8_t *>(indices.data)),
         valueBytes(panelBytesOf(values)), indexBytes(panelBytesOf(indices)), panels(indices.sizes[0]),
         steps(indices.sizes[1]) {}
+
+  /// The same planes, in another way to multiply them.
+  template <typename Other>
+  explicit SparseWeight(const SparseWeight<Other> &other)
+      : values(other.values), indices(other.indices), valueBytes(other.valueBytes), indexBytes(other.indexBytes),
+        panels(other.panels), steps(other.steps) {
+    static_assert(Other::kBytes == Format::kBytes);
+  }
 
   static constexpr int64_t kLineBytes = 64, kValueBytes = kChunkSteps * Format::kBytes;
 
