@@ -3,6 +3,7 @@
 //
 // hone.matmul and hone.linear over f32 against three loops, of factors as they are, or rounded to bf16 where they may be.
 
+#include "cpu/bf16_rate.h"
 #include "kernel_tensor.h"
 
 namespace hone::test {
@@ -11,7 +12,9 @@ namespace {
 constexpr float kTolerance = 2e-5f; // K stays below 300 and elements near 1
 
 /// Whether the ISA has dot products or tiles of bf16.
-bool hasBf16(cpu::Isa isa) { return isa == cpu::Isa::Avx512Bf16 || isa == cpu::Isa::Amx; }
+bool hasBf16(cpu::Isa isa) {
+  return (isa == cpu::Isa::Avx512Bf16 && cpu::hasFastBf16Products()) || isa == cpu::Isa::Amx;
+}
 
 class MatmulKernel : public KernelTest {
 protected:

@@ -102,10 +102,16 @@ private:
   Scratch<float> scales, sums;
 };
 
+/// What blocks take the sums of a chunk's integers as: where floats hold the sums of products exactly, products with zero
+/// points are subtracted from those as floats.
+template <typename Limb> using SumOf = __type_pack_element<sizeof(Limb) == 1, int32_t, float>;
+
 /// Limbs of blocks of `height` rows, the last one lower, [limb][block][word][row of the block]; a word has as many
 /// limbs as fill 32 bits. Scales and sums of chunks likewise, [block][chunk][row of the block].
 template <typename Limb> class PackedLimbs {
 public:
+  using Sum = SumOf<Limb>;
+
   PackedLimbs(const QuantizedActivations<Limb> &rows, int64_t count, int64_t height)
       : words(rows.inputs / kWordLimbs), planeWords(count * words), chunks(rows.chunks),
         memory(planeWords * rows.limbCount), packedScales(count * chunks), packedMinus(count * chunks) {
@@ -133,7 +139,7 @@ public:
   const float *scales(int64_t first, int64_t rows, int64_t chunk) const {
     return packedScales.data() + first * chunks + chunk * rows;
   }
-  const int32_t *minus(int64_t first, int64_t rows, int64_t chunk) const {
+  const Sum *minus(int64_t first, int64_t rows, int64_t chunk) const {
     return packedMinus.data() + first * chunks + chunk * rows;
   }
 
@@ -145,13 +151,13 @@ private:
       for (int64_t chunk = 0; chunk < chunks; ++chunk) {
         int64_t to = first * chunks + chunk * rows + r;
         packedScales.data()[to] = from.rowScales(first + r)[chunk];
-        packedMinus.data()[to] = static_cast<int32_t>(-from.rowSums(first + r)[chunk]);
+        packedMinus.data()[to] = static_cast<Sum>(-from.rowSums(first + r)[chunk]);
       }
   }
 
   int64_t words, planeWords, chunks;
   Scratch<float> memory, packedScales;
-  Scratch<int32_t> packedMinus;
+  Scratch<Sum> packedMinus;
 };
 
 } // namespace

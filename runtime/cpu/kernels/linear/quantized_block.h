@@ -8,6 +8,7 @@
 #define HONE_RUNTIME_CPU_KERNELS_LINEAR_QUANTIZED_BLOCK_H
 
 #include "columns.h"
+#include "quantized_activations.h"
 #include "quantized_dot.h"
 #include "quantized_weight.h"
 
@@ -21,7 +22,7 @@ template <typename Limb> struct QuantizedOperands {
   const Limb *x; // the words of all rows of the block
   int64_t planeStride;
   const float *xScales;  // [chunk][row of the block]
-  const int32_t *xMinus; // sums of the integers of x, negated: [chunk][row of the block]
+  const SumOf<Limb> *xMinus; // sums of the integers of x, negated: [chunk][row of the block]
   float *y;
   int64_t yStride, columns;
   bool accumulate, isCached; // isCached: the L2 or the L3 cache may hold the weight since the last call
@@ -33,6 +34,8 @@ template <typename Codes, typename Dot, int LIMBS> struct QuantizedBlock {
 
   /// y[ROWS, columns] = x[ROWS, steps] · weight, plus what y held where `accumulate`.
   template <int ROWS, int PANELS> static void run(const Operands &o) {
+    if (!o.accumulate)
+      prefetchOutputs<ROWS, PANELS>(o);
     Vector totals[ROWS][PANELS];
     for (int r = 0; r < ROWS; ++r)
       for (int p = 0; p < PANELS; ++p)
@@ -61,8 +64,15 @@ template <typename Codes, typename Dot, int LIMBS> struct QuantizedBlock {
 
 private:
   static constexpr int64_t kWordLimbs = sizeof(int32_t) / sizeof(Limb);
-  /// Whether floats hold the sums of a limb exactly, so that zero points can be subtracted from floats.
-  static constexpr bool kAreExact = sizeof(Limb) == 1;
+  static constexpr bool kAreExact = __is_same(SumOf<Limb>, float);
+
+  /// Where results are to be written: many rows of a large output are not in the cache.
+  template <int ROWS, int PANELS> __attribute__((always_inline)) static void prefetchOutputs(const Operands &o) {
+    if constexpr (ROWS > 1)
+      for (int r = 0; r < ROWS; ++r)
+        for (int p = 0; p < PANELS; ++p)
+          __builtin_prefetch(o.y + r * o.yStride + p * o.panelColumns, 1);
+  }
 
   template <int ROWS, int PANELS>
   __attribute__((always_inline)) static void addChunk(const Operands &o, const uint8_t *weight, const Limb *x,
@@ -135,7 +145,7 @@ private:
   template <int ROWS, int PANELS>
   __attribute__((always_inline)) static void subtractZeros(const Operands &o, int64_t chunk,
                                                            Integers (&sums)[ROWS][PANELS][LIMBS]) {
-    const int32_t *minus = o.xMinus + chunk * ROWS;
+    const SumOf<Limb> *minus = o.xMinus + chunk * ROWS;
     if (o.scales.zeros) {
       for (int p = 0; p < PANELS; ++p) {
         Integers zero = o.scales.zero(chunk, p);
@@ -161,7 +171,7 @@ private:
         if constexpr (LIMBS == 2)
           sum = sum * 256.0f + __builtin_convertvector(sums[r][p][1], Vector);
         if constexpr (kAreExact)
-          sum = __builtin_elementwise_fma(zero, Vector(static_cast<float>(o.xMinus[of])), sum);
+          sum = __builtin_elementwise_fma(zero, Vector(o.xMinus[of]), sum);
         totals[r][p] = __builtin_elementwise_fma(sum, scale * o.xScales[of], totals[r][p]);
       }
     }
