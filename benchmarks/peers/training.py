@@ -19,6 +19,8 @@ import sysconfig
 import tempfile
 import time
 
+import numpy as np
+
 from environments import HERE, WORK, environment
 
 PYTORCH = {"eager": [], "compiled": ["--compile"]}
@@ -114,6 +116,9 @@ def main():
         parser.error("llama.cpp takes one window a step in f32: expected --batch 1 --precision f32 with --llama-finetune")
     if options.llama_finetune and not options.tokenizer:
         parser.error("expected --tokenizer with --llama-finetune")
+    needed, given = options.steps * options.batch * options.context + 1, len(np.load(options.tokens, mmap_mode="r"))
+    if given < needed:
+        parser.error(f"expected {needed} tokens or more for --steps {options.steps}, but {options.tokens} has {given}")
     with tempfile.TemporaryDirectory() as folder:
         if options.llama_finetune:
             options.engines.append("llama.cpp")
