@@ -21,7 +21,7 @@ template <typename Limb> struct QuantizedOperands {
   WeightScales scales;
   const Limb *x; // the words of all rows of the block
   int64_t planeStride;
-  const float *xScales;  // [chunk][row of the block]
+  const float *xScales;      // [chunk][row of the block]
   const SumOf<Limb> *xMinus; // sums of the integers of x, negated: [chunk][row of the block]
   float *y;
   int64_t yStride, columns;
