@@ -35,13 +35,8 @@ template <typename Indices, typename FORMAT> struct Layer {
 #else
     if (rows <= kIndependentRows) // GEMM adds up inputs, not quads of them
       return false;
-    if constexpr (kHasWidenedBf16)
-      if (widensBf16(rows)) {
-        using Widened = CodebookWeight<Indices, F32Format>;
-        body([](const Weight &weight) { return VectorEngine<Widened>(Widened(weight)); });
-        return true;
-      }
-    body([](const Weight &weight) { return VectorEngine<Weight>(weight); });
+    if (!withWidenedBf16<CodebookWeight<Indices, F32Format>, Weight>(rows, body))
+      body([](const Weight &weight) { return VectorEngine<Weight>(weight); });
 #endif
     return true;
   }

@@ -90,12 +90,9 @@ template <typename Format, typename Body> bool withEngine(int64_t rows, const Bo
 #endif
   if (rows <= kDenseGemvRows)
     return false;
-  if constexpr (__is_same(Format, Bf16Format) && kHasWidenedBf16)
-    if (widensBf16(rows)) {
-      using Weight = DenseWeight<WidenedBf16Format>;
-      body([](const hone_tensor &weight) { return VectorEngine<Weight>(Weight(weight)); });
+  if constexpr (__is_same(Format, Bf16Format))
+    if (withWidenedBf16<DenseWeight<WidenedBf16Format>, hone_tensor>(rows, body))
       return true;
-    }
   body([](const hone_tensor &weight) { return VectorEngine<DenseWeight<Format>>(DenseWeight<Format>(weight)); });
   return true;
 }

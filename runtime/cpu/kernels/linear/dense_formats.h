@@ -81,13 +81,6 @@ struct F16Format : FloatActivations {
   static void unpack(const uint8_t *from, float *to) { store(to, loadHalves(from)); }
 };
 
-/// Whether GEMM by vector registers has two ways to multiply bf16: by dot products of pairs, and by FMA as f32.
-#if defined(__AVX512BF16__) && !defined(__AMX_TILE__)
-constexpr bool kHasWidenedBf16 = true;
-#else
-constexpr bool kHasWidenedBf16 = false;
-#endif
-
 /// A bf16 is the upper half of an f32: even inputs are shifted up, odd inputs masked. Activations stay f32.
 struct WidenedBf16Format : FloatActivations {
   static constexpr int kStepWords = 2, kBytes = 64;

@@ -13,10 +13,6 @@
 
 namespace {
 
-/// Whether GEMM of so many rows multiplies bf16 as f32, where kHasWidenedBf16. Not with few rows, whose results are those
-/// of GEMV.
-inline bool widensBf16(int64_t rows) { return rows > kIndependentRows && !hone::cpu::hasFastBf16Products(); }
-
 /// Packed weights of a dense format. Formats that do not calculate with what they load become floats first.
 template <typename Format> class DenseWeight {
 public:
@@ -174,6 +170,20 @@ public:
 private:
   Weights weights;
 };
+
+/// Where FMA multiplies faster than dot products of bf16, calls `body(make)`, where make(weight) is the engine of a
+/// `Weight` of bf16 as `Widened`, of f32, and returns true. Up to kIndependentRows rows keep the results of GEMV.
+template <typename Widened, typename Weight, typename Body> bool withWidenedBf16(int64_t rows, const Body &body) {
+#if defined(__AVX512BF16__) && !defined(__AMX_TILE__)
+  if (rows > kIndependentRows && !hone::cpu::hasFastBf16Products()) {
+    body([](const Weight &weight) { return VectorEngine<Widened>(Widened(weight)); });
+    return true;
+  }
+#else
+  (void)rows, (void)body;
+#endif
+  return false;
+}
 
 } // namespace
 

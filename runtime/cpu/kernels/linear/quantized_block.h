@@ -66,7 +66,7 @@ private:
   static constexpr int64_t kWordLimbs = sizeof(int32_t) / sizeof(Limb);
   static constexpr bool kAreExact = __is_same(SumOf<Limb>, float);
 
-  /// Where results are to be written: many rows of a large output are not in the cache.
+  /// Where results are to be written: the large output of a GEMM is not in the cache.
   template <int ROWS, int PANELS> __attribute__((always_inline)) static void prefetchOutputs(const Operands &o) {
     if constexpr (ROWS > 1)
       for (int r = 0; r < ROWS; ++r)

@@ -39,13 +39,9 @@ template <typename Elements, typename FORMAT> struct Layer {
 #endif
     // Where a dot product takes both kept elements, gathering takes fewer of them than dense pairs, for any number of rows.
     // Converted, dense f32 is multiplied in less time where bf16 has no such rate.
-    if constexpr (Elements::kStepWords == 2) {
-      if (!kHasWidenedBf16 || !widensBf16(rows))
-        return false;
-      using Widened = SparseWeight<WidenedSparseBf16>;
-      body([](const Weight &weight) { return VectorEngine<Widened>(Widened(weight)); });
-      return true;
-    } else if (rows > kSparseRows) {
+    if constexpr (Elements::kStepWords == 2)
+      return withWidenedBf16<SparseWeight<WidenedSparseBf16>, Weight>(rows, body);
+    else if (rows > kSparseRows) {
       body([](const Weight &weight) { return VectorEngine<Weight>(weight); });
       return true;
     }
