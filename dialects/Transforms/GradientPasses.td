@@ -103,13 +103,16 @@ def AddOptimizer : Pass<"hone-add-optimizer", "::mlir::ModuleOp"> {
 
     With `evaluate`, the entry `@evaluate` gives the loss alone, without a teacher, of parameters as the last step left them, and changes nothing.
 
-    With `max-norm`, gradients of a larger norm are multiplied by max-norm / (norm + 1e-6) first. A parameter that is not stored as f32 is an
+    With `max-norm`, gradients of a larger norm are multiplied by max-norm / (norm + 1e-6) first. All gradients are in memory then; with
+    `round-gradients` those of parameters of two dimensions or more, but for the last that is known, are rounded to bf16 before the norm is
+    computed. A parameter that is not stored as f32 is an
     error; one that is stored transposed gets the shape that it has in its file.
   }];
   let options = [
     Option<"optimizer", "optimizer", "std::string", /*default=*/"\"adamw\"", "sgd, momentum, adamw or muon">,
     Option<"weightDecay", "weight-decay", "double", /*default=*/"0", "what of a parameter is taken away, times the learning rate">,
     Option<"maxNorm", "max-norm", "double", /*default=*/"0", "largest norm of all gradients; 0: any">,
+    Option<"roundGradients", "round-gradients", "bool", /*default=*/"false", "with a largest norm, whether gradients of matrices are kept in bf16">,
     Option<"keepZeros", "keep-zeros", "bool", /*default=*/"false", "whether elements of matrices that are 0 stay 0">,
     Option<"sparseMode", "sparse-mode", "std::string", /*default=*/"\"\"", "how N:M weights are trained: sr-ste, ast, cast or s-ste; or none">,
     ListOption<"sparse", "sparse", "std::string", "with a sparse mode, the weights that are N:M">,

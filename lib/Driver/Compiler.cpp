@@ -53,8 +53,8 @@ static LogicalResult describe(ModuleOp module, io::Manifest &manifest) {
   return success();
 }
 
-/// Logits that a loss holds at once, 256 MiB of f32: each chunk reads the last layer's weight and the sum of its gradient.
-static constexpr int64_t kMostLogits = int64_t{1} << 26;
+/// Logits that a loss holds at once, 96 MiB of f32: each chunk reads the last layer's weight and the sum of its gradient.
+static constexpr int64_t kMostLogits = int64_t{3} << 23;
 
 /// Of the model as it is rewritten and lowered: transformer parts in hone, everything else in linalg.
 static void addGradients(const GradientOptions &options, const TargetOptions &target, OpPassManager &pm) {

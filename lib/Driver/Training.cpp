@@ -153,6 +153,7 @@ AddOptimizerOptions TrainingOptions::getOptimizer() const {
   options.optimizer = optimizer;
   options.weightDecay = weightDecay.value_or(options.weightDecay);
   options.maxNorm = clipNorm.value_or(1);
+  options.roundGradients = precision == "bf16";
   options.keepZeros = keepZeros;
   options.sparseMode = sparseMode;
   options.sparse = llvm::to_vector(sparse);

@@ -7,6 +7,8 @@
 
 #include "hone/io/pages.h"
 
+#include <cstring>
+
 namespace hone::rt {
 
 using io::invalid;
@@ -188,13 +190,47 @@ void Slot::setContent(StateBuffer content) {
   isLost = false;
 }
 
+/// A buffer in the slot's own place, whose elements may be any, unless something refers to what is there.
+std::optional<StateBuffer> Slot::takePlace(std::span<const int64_t> shape) {
+  if (place.use_count() != 1)
+    return std::nullopt;
+  isPlaceClean = false;
+  return StateBuffer{io::denseView(place.get(), info->dtype, shape),
+                     std::shared_ptr<void>(place.get(), [held = place](void *) {})};
+}
+
+/// Elements whose bits are 0.
+absl::StatusOr<StateBuffer> Slot::makeZeros() {
+  bool isClean = isPlaceClean;
+  std::optional<StateBuffer> own = takePlace(sizes);
+  if (!own)
+    return memory->zeros(info->dtype, sizes);
+  if (!isClean)
+    std::memset(own->view.data, 0, static_cast<size_t>(*io::tensorBytes(info->dtype, sizes)));
+  return *std::move(own);
+}
+
+/// A copy in the slot's place if that is free, else one that `copy` makes.
+absl::StatusOr<StateBuffer> Slot::copyOwn(const hone_tensor &content,
+                                          absl::FunctionRef<absl::StatusOr<StateBuffer>()> copy) {
+  std::optional<StateBuffer> own = takePlace(sizesOf(content));
+  if (!own)
+    return copy();
+  HONE_RETURN_IF_ERROR(memory->copy(content, own->view));
+  return *std::move(own);
+}
+
+absl::StatusOr<StateBuffer> Slot::upload(const hone_tensor &content) {
+  return copyOwn(content, [&] { return memory->upload(content); });
+}
+
 absl::StatusOr<hone_tensor> Slot::update(const Symbols &symbols) {
   HONE_RETURN_IF_ERROR(view(/*length=*/0, symbols).status());
   if (grows() || replacement)
     return invalid("cannot update state '", info->name, "' in place: it ",
                    grows() ? "grows" : "was replaced in this call");
   if (!isUpdated && buffer.owner.use_count() > 1) { // of checkpoints, or of the file
-    HONE_ASSIGN_OR_RETURN(buffer, memory->copyOf(buffer.view));
+    HONE_ASSIGN_OR_RETURN(buffer, copyOwn(buffer.view, [&] { return memory->copyOf(buffer.view); }));
     if (beginning.isMapped) // the session does not read it any more
       io::releasePages(beginning.view.data,
                        static_cast<uint64_t>(io::elementCount(beginning.view) * io::dtypeBytes(info->dtype)));
@@ -211,7 +247,7 @@ absl::StatusOr<hone_tensor> Slot::view(int64_t length, const Symbols &symbols) {
     if (beginning.owner) {
       buffer = beginning;
     } else if (!grows()) {
-      HONE_ASSIGN_OR_RETURN(buffer, memory->zeros(info->dtype, sizes));
+      HONE_ASSIGN_OR_RETURN(buffer, makeZeros());
     } else {
       HONE_RETURN_IF_ERROR(makeRoom(0, 0));
     }

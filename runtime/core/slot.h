@@ -28,6 +28,9 @@ public:
   Slot(const io::TensorInfo &info, size_t number, StateMemory &memory, StateBuffer beginning = {})
       : info(&info), number(number), memory(&memory), beginning(std::move(beginning)) {}
 
+  /// Where it is kept from then on while nothing else refers to what is there, as checkpoints do. Of a slot that is replaced as a whole.
+  void setPlace(std::shared_ptr<void> own) { place = std::move(own); }
+
   /// Everything after `lengths` committed positions and this call's appends, followed by `fresh`: of sequences that are shorter than the
   /// longest, what is after it is undefined.
   absl::StatusOr<hone_tensor> append(const hone_tensor &fresh, const Lengths &lengths);
@@ -65,6 +68,8 @@ public:
   /// The same in the host's memory. Between two calls.
   absl::StatusOr<StateBuffer> contentOnHost() const;
   void setContent(StateBuffer content);
+  /// A copy of a dense tensor of the host for it to hold. Between two calls.
+  absl::StatusOr<StateBuffer> upload(const hone_tensor &content);
 
   /// Of a slot that grows, what it holds, or none before the first append. `setHeld` replaces its memory by one that holds the same.
   std::optional<HeldTensor> held() const;
@@ -107,6 +112,10 @@ private:
   void hold(std::vector<int64_t> first, StateBuffer held, int64_t used);
   void holdCopied(int64_t used);
   absl::Status replace(const hone_tensor &fresh);
+  std::optional<StateBuffer> takePlace(std::span<const int64_t> shape);
+  absl::StatusOr<StateBuffer> makeZeros();
+  absl::StatusOr<StateBuffer> copyOwn(const hone_tensor &content,
+                                      absl::FunctionRef<absl::StatusOr<StateBuffer>()> copy);
   hone_tensor viewOf(int64_t positions) const;
   absl::Status write(const hone_tensor &fresh, int64_t first);
   absl::Status writeEach(const hone_tensor &fresh, const Lengths &lengths);
@@ -117,6 +126,8 @@ private:
   size_t number;
   StateMemory *memory;
   StateBuffer beginning;             // without an owner: zeros
+  std::shared_ptr<void> place;       // or null: anywhere
+  bool isPlaceClean = true;          // holds zeros
   bool isBegun = false;              // `sizes` are known, as they are from the first append or view on
   std::vector<int64_t> sizes;        // the append axis holds the capacity
   std::vector<int64_t> keptSizes;    // of the buffer while the slot is not begun

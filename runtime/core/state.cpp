@@ -22,6 +22,27 @@ State::State(std::span<const io::TensorInfo> slots, StateMemory &memory, std::ve
   beginnings.resize(slots.size());
   for (size_t number = 0; number < slots.size(); ++number)
     all.emplace_back(slots[number], number, memory, std::move(beginnings[number]));
+  placeTrained();
+}
+
+/// Slots of a training, whose parameters begin as those of the file, stay in one piece of memory.
+void State::placeTrained() {
+  std::vector<uint64_t> bytes;
+  bool hasBeginnings = false;
+  for (const Slot &slot : all) {
+    const io::TensorInfo &info = slot.description();
+    absl::StatusOr<std::vector<int64_t>> sizes = firstSizes(info, {});
+    std::optional<int64_t> each = sizes.ok() ? io::tensorBytes(info.dtype, *sizes) : std::nullopt;
+    if (slot.grows() || !each)
+      return;
+    bytes.push_back(static_cast<uint64_t>(*each));
+    hasBeginnings |= !info.beginning.empty();
+  }
+  if (!hasBeginnings)
+    return;
+  std::vector<std::shared_ptr<void>> places = memory->makePlaces(bytes);
+  for (size_t number = 0; number < places.size(); ++number)
+    all[number].setPlace(std::move(places[number]));
 }
 
 void State::begin(const Symbols &callSymbols) {
@@ -306,7 +327,7 @@ absl::StatusOr<StateBuffer> State::uploadTo(Slot &slot, const hone_tensor &conte
   if (slot.grows() || content.dtype != info.dtype || !std::ranges::equal(sizes, held))
     return invalid("cannot set state '", info.name, "' of ", io::dtypeName(info.dtype), " ", io::shapeText(info.shape),
                    " to ", io::dtypeName(static_cast<hone_dtype>(content.dtype)), " ", io::shapeText(sizes));
-  return memory->upload(content);
+  return slot.upload(content);
 }
 
 absl::Status State::setContents(std::span<const hone_tensor> contents) {

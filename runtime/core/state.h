@@ -98,6 +98,7 @@ public:
   void reserve(int64_t positions);
 
 private:
+  void placeTrained();
   void fixSymbols(const io::TensorInfo &slot, const Symbols &callSymbols);
   absl::StatusOr<StateBuffer> uploadTo(Slot &slot, const hone_tensor &content);
   int64_t sequences() const;

@@ -12,7 +12,9 @@
 namespace hone::rt {
 namespace {
 
-constexpr int64_t kFirstPositions = 64; // room of a tensor for which nobody reserved
+constexpr uint64_t kPlaceAlignment = 64;
+constexpr uint64_t kMostPlaces = uint64_t{1} << 62; // bytes: more than any memory, and a line more is still a number
+constexpr int64_t kFirstPositions = 64;             // room of a tensor for which nobody reserved
 
 class HostStateMemory final : public StateMemory {
 public:
@@ -21,6 +23,22 @@ public:
 
   absl::StatusOr<StateBuffer> zeros(hone_dtype dtype, std::vector<int64_t> sizes) override {
     return own(io::Array::zeros(dtype, std::move(sizes)));
+  }
+
+  std::vector<std::shared_ptr<void>> makePlaces(std::span<const uint64_t> bytes) override {
+    std::vector<uint64_t> offsets;
+    uint64_t total = 0;
+    for (uint64_t each : bytes) {
+      offsets.push_back(total);
+      if (each > kMostPlaces - total)
+        return {};
+      total += (each + kPlaceAlignment - 1) / kPlaceAlignment * kPlaceAlignment;
+    }
+    std::vector<std::shared_ptr<void>> places;
+    if (std::shared_ptr<char> all = io::mapHugePages(total))
+      for (uint64_t offset : offsets)
+        places.emplace_back(all.get() + offset, [all](void *) {}); // counted one by one
+    return places;
   }
 
   absl::Status copy(const hone_tensor &from, const hone_tensor &to) override {

@@ -63,6 +63,10 @@ public:
   /// Elements whose bits are 0, dense. Fails where there is not so much memory.
   virtual absl::StatusOr<StateBuffer> zeros(hone_dtype dtype, std::vector<int64_t> sizes) = 0;
 
+  /// A place for each of so many bytes, of zeros, in which a tensor stays as long as its session: side by side, so that huge pages serve
+  /// small tensors, too. Nothing where that would be no gain, or there is not so much memory.
+  virtual std::vector<std::shared_ptr<void>> makePlaces(std::span<const uint64_t>) { return {}; }
+
   /// Copies element by element between two views of one dtype and shape, which may have any strides.
   virtual absl::Status copy(const hone_tensor &from, const hone_tensor &to) = 0;
 

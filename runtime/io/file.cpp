@@ -12,7 +12,9 @@
 
 #include <cstdio>
 #include <fcntl.h>
+#include <limits>
 #include <malloc.h>
+#include <memory>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -155,6 +157,21 @@ void prefetchPages(const void *begin, uint64_t bytes) {
   auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)), from = reinterpret_cast<uintptr_t>(begin);
   uintptr_t inPage = from % page;
   madvise(reinterpret_cast<void *>(from - inPage), bytes + inPage, MADV_WILLNEED); // a wish
+}
+
+std::shared_ptr<char> mapHugePages(uint64_t bytes) {
+  constexpr uint64_t page = uint64_t{2} << 20; // of x86-64
+  if (bytes < page || bytes > std::numeric_limits<uint64_t>::max() - page)
+    return nullptr;
+  uint64_t mapped = bytes + page; // for the alignment
+  void *begin = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (begin == MAP_FAILED)
+    return nullptr;
+  void *aligned = begin;
+  uint64_t room = mapped;
+  std::align(page, bytes, aligned, room);
+  (void)::madvise(aligned, bytes, MADV_HUGEPAGE); // a wish
+  return {static_cast<char *>(aligned), [begin, mapped](char *) { ::munmap(begin, mapped); }};
 }
 
 void trimHeap() {

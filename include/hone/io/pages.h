@@ -7,6 +7,7 @@
 #define HONE_IO_PAGES_H
 
 #include <cstdint>
+#include <memory>
 
 namespace hone::io {
 
@@ -22,6 +23,10 @@ bool isResident(const void *address);
 
 /// Has the system read the pages of the range from their file, if they are not in memory, and does not wait for them (MADV_WILLNEED).
 void prefetchPages(const void *begin, uint64_t bytes);
+
+/// Memory of zeros in huge pages (MADV_HUGEPAGE) where the system grants them. Null for less than one of them, and where there is not so
+/// much memory.
+std::shared_ptr<char> mapHugePages(uint64_t bytes);
 
 /// Returns what the allocator keeps of freed memory to the system.
 void trimHeap();

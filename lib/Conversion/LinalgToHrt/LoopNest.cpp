@@ -225,10 +225,37 @@ void LoopNest::buildPoint(OpBuilder &b, Location loc, Value begin, Value end) {
   });
 }
 
+/// Operands of an update in place whose elements lie one after the other along the innermost loop, if it reads as many as the update of a
+/// parameter and its moments does; else none.
+static SmallVector<OpOperand *> findUpdateStreams(linalg::LinalgOp op, unsigned inner) {
+  constexpr size_t few = 3; // arrays that the processor prefetches by itself as fast as memory gives them
+  SmallVector<OpOperand *> streams;
+  bool isUpdate = false;
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto type = dyn_cast<MemRefType>(operand.get().getType());
+    if (!type || !type.getElementType().isIntOrFloat() || !op.payloadUsesValueFromOperand(&operand) ||
+        getStride(op, operand, inner) != 1)
+      continue;
+    streams.push_back(&operand);
+    isUpdate |= op.isDpsInit(&operand);
+  }
+  return isUpdate && streams.size() > few ? streams : SmallVector<OpOperand *>();
+}
+
 void LoopNest::buildInner(OpBuilder &b, Location loc, Value begin, Value end) {
   ivs[*order.inner] = begin;
-  if (isParallel(op))
-    loadInvariants(b, loc);
+  if (!isParallel(op))
+    return buildElements(b, loc, begin, end);
+  loadInvariants(b, loc);
+  llvm::DenseMap<OpOperand *, Value> invariants = loaded;
+  SmallVector<OpOperand *> streams = findUpdateStreams(op, *order.inner);
+  if (!streams.empty())
+    begin = buildBlocks(b, loc, begin, end, streams);
+  loaded = std::move(invariants);
+  buildElements(b, loc, begin, end);
+}
+
+void LoopNest::buildElements(OpBuilder &b, Location loc, Value begin, Value end) {
   auto loop = scf::ForOp::create(b, loc, begin, end, constant(b, loc, 1));
   if (isParallel(op))
     markIndependent(loop, !chasesPointers(op));
@@ -237,6 +264,29 @@ void LoopNest::buildInner(OpBuilder &b, Location loc, Value begin, Value end) {
   ivs[*order.inner] = loop.getInductionVar();
   store(b, loc, compute(b, loc, loadOutputs(b, loc)));
   loaded.clear();
+}
+
+Value LoopNest::buildBlocks(OpBuilder &b, Location loc, Value begin, Value end, ArrayRef<OpOperand *> streams) {
+  constexpr int64_t block = 64, ahead = 512, line = 64; // elements, and bytes
+  Value size = constant(b, loc, block), last = b.createOrFold<arith::SubIOp>(loc, end, constant(b, loc, 1));
+  Value whole = arith::DivUIOp::create(b, loc, arith::SubIOp::create(b, loc, end, begin), size);
+  Value rest = arith::AddIOp::create(b, loc, begin, arith::MulIOp::create(b, loc, whole, size));
+  auto blocks = scf::ForOp::create(b, loc, begin, rest, size);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(blocks.getBody());
+  Value first = blocks.getInductionVar();
+  for (OpOperand *stream : streams) {
+    Value memory = values.lookupOrDefault(stream->get());
+    int64_t perLine = line * 8 / cast<MemRefType>(memory.getType()).getElementTypeBitWidth();
+    for (int64_t element = ahead; element < ahead + block; element += perLine) {
+      Value later = arith::AddIOp::create(b, loc, first, constant(b, loc, element));
+      ivs[*order.inner] = arith::MinUIOp::create(b, loc, later, last);
+      memref::PrefetchOp::create(b, loc, memory, getIndices(b, loc, *stream), /*isWrite=*/false, /*localityHint=*/3,
+                                 /*isDataCache=*/true);
+    }
+  }
+  buildElements(b, loc, first, arith::AddIOp::create(b, loc, first, size));
+  return rest;
 }
 
 /// Inputs that are the same for the whole innermost loop. LLVM does not know that no output is one of them, and would compute what is

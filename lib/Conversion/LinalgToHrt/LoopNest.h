@@ -73,6 +73,11 @@ protected:
   void buildPoint(mlir::OpBuilder &b, mlir::Location loc, mlir::Value begin, mlir::Value end);
   /// The innermost loop, where it is parallel.
   void buildInner(mlir::OpBuilder &b, mlir::Location loc, mlir::Value begin, mlir::Value end);
+  void buildElements(mlir::OpBuilder &b, mlir::Location loc, mlir::Value begin, mlir::Value end);
+  /// The same by blocks of a fixed size, before each of which the streams are prefetched some blocks ahead. Gives the first position of the
+  /// rest.
+  mlir::Value buildBlocks(mlir::OpBuilder &b, mlir::Location loc, mlir::Value begin, mlir::Value end,
+                          llvm::ArrayRef<mlir::OpOperand *> streams);
   void loadInvariants(mlir::OpBuilder &b, mlir::Location loc);
   llvm::SmallVector<mlir::Value> buildReductions(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<unsigned> dims,
                                                  mlir::ValueRange accumulators);

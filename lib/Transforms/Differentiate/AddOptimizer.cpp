@@ -62,6 +62,7 @@ private:
   func::FuncOp copyFunction(StringRef name);
   void finishCopy(func::FuncOp copy, Value state, Value loss);
   void accumulateGradients();
+  void roundGradients();
   void makeProjection();
   /// Whether the second result is the loss without a teacher.
   bool hasHardLoss() { return state.getResultName(1) == kHardLossName; }
@@ -324,6 +325,28 @@ void TrainingStep::accumulateGradients() {
   finishCopy(accumulation, held, getReturn(accumulation).getOperand(0));
 }
 
+/// Keeps gradients of matrices in bf16 until the norm of all is known, but for the one that is known last, as that of a table of embeddings
+/// is: a rounded copy of it would be one tensor more.
+void TrainingStep::roundGradients() {
+  auto matrices = llvm::to_vector(llvm::make_filter_range(llvm::make_pointer_range(parameters), [](Parameter *each) {
+    return each->param.getTensorType().getRank() >= 2 && each->gradient.getDefiningOp();
+  }));
+  auto last = llvm::max_element(matrices, [](Parameter *a, Parameter *b) {
+    return a->gradient.getDefiningOp()->isBeforeInBlock(b->gradient.getDefiningOp());
+  });
+  LocBuilder b = state.atEnd();
+  for (Parameter *parameter : matrices) {
+    if (parameter == *last)
+      continue;
+    b.setLoc(parameter->param.getLoc());
+    Sizes sizes = tensor::getMixedSizes(b, b.getLoc(), parameter->gradient);
+    parameter->gradient = buildMap(b, sizes, b.getBF16Type(), {{parameter->gradient, loopRange(0, sizes.size())}},
+                                   [](LocBuilder &inner, ValueRange args) -> Value {
+                                     return arith::TruncFOp::create(inner, inner.getBF16Type(), args[0]);
+                                   });
+  }
+}
+
 /// @project, after which slots are what the model read of them.
 void TrainingStep::makeProjection() {
   LocBuilder b(function.getLoc(), function);
@@ -369,6 +392,8 @@ LogicalResult TrainingStep::build() {
     accumulateGradients();
   LocBuilder b = state.atEnd();
   Operation *before = state.getReturn()->getPrevNode();
+  if (options.roundGradients && options.maxNorm > 0)
+    roundGradients();
   Value norm = buildNorm(b, llvm::map_to_vector(parameters, [](Parameter &parameter) { return parameter.gradient; }));
   buildUpdates(buildFactors(b, norm));
   moveEarly(before->getNextNode());
@@ -399,9 +424,10 @@ private:
 
 LogicalResult AddOptimizer::addStep() {
   ModuleOp module = getOperation();
-  AddOptimizerOptions options{optimizer, weightDecay, maxNorm,   keepZeros,  sparseMode, llvm::to_vector(sparse),
-                              n,         m,           maskDecay, accumulate, evaluate,   momentum,
-                              beta1,     beta2,       epsilon};
+  AddOptimizerOptions options{
+      optimizer, weightDecay, maxNorm,   roundGradients, keepZeros, sparseMode, llvm::to_vector(sparse),
+      n,         m,           maskDecay, accumulate,     evaluate,  momentum,   beta1,
+      beta2,     epsilon};
   if (failed(checkOptimizer(module.getLoc(), options)))
     return failure();
   FailureOr<func::FuncOp> gradients = findGradients(module, kCannot);

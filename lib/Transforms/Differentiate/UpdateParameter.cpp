@@ -73,6 +73,11 @@ ArrayRef<llvm::StringLiteral> listMoments(StringRef optimizer) {
 static Value toF64(LocBuilder &b, Value value) { return arith::ExtFOp::create(b, b.getF64Type(), value); }
 static Value toF32(LocBuilder &b, Value value) { return arith::TruncFOp::create(b, b.getF32Type(), value); }
 
+/// An element of a gradient, which may be bf16, as f32.
+static Value extendGradient(LocBuilder &b, Value value) {
+  return value.getType().isF32() ? value : arith::ExtFOp::create(b, b.getF32Type(), value).getResult();
+}
+
 Value mixF64(LocBuilder &b, Value old, Value fresh, double decay) {
   Value kept = arith::MulFOp::create(b, old, constantF64(b, decay));
   return arith::AddFOp::create(b, kept, arith::MulFOp::create(b, fresh, constantF64(b, 1 - decay)));
@@ -90,7 +95,8 @@ static Value addNumbers(LocBuilder &b, Value x, Value y) {
 /// The sums stay tensors until the last of them, which is all that a host waits for.
 Value buildNorm(LocBuilder &b, ArrayRef<Value> tensors) {
   auto square = [](LocBuilder &nested, ValueRange args) -> Value {
-    return arith::MulFOp::create(nested, args[0], args[0]);
+    Value element = extendGradient(nested, args[0]);
+    return arith::MulFOp::create(nested, element, element);
   };
   Value total;
   for (Value tensor : tensors) {
@@ -183,7 +189,8 @@ struct GradientReader {
   }
   /// Clipped, with the mask decay of sr-ste; `read` is the gradient, and the projection if there is one.
   Value gradient(const Element &at, Value parameter, ValueRange read) const {
-    Value clipped = factors.clip ? at.multiply(read[0], factors.clip) : read[0];
+    Value element = extendGradient(at.b, read[0]),
+          clipped = factors.clip ? at.multiply(element, factors.clip) : element;
     bool isDecayed = read.size() > 1 && options.sparseMode == kSrSte;
     return isDecayed ? at.add(clipped, decay(at, parameter, read[1])) : clipped;
   }

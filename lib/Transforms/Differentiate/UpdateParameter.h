@@ -32,14 +32,15 @@ llvm::ArrayRef<llvm::StringLiteral> listMoments(llvm::StringRef optimizer);
 /// decay · old + (1 - decay) · fresh, of f64.
 mlir::Value mixF64(LocBuilder &b, mlir::Value old, mlir::Value fresh, double decay);
 
-/// The Euclidean norm of all elements of the f32 tensors, an f32: rows are summed in f32, and their sums in f64.
+/// The Euclidean norm of all elements of tensors of f32 or bf16, an f32: rows are summed in f32, and their sums in f64.
 mlir::Value buildNorm(LocBuilder &b, llvm::ArrayRef<mlir::Value> tensors);
 
 /// The f32 by which gradients of this norm are multiplied for one of at most `maxNorm`: min(1, maxNorm / (norm + 1e-6)), as PyTorch's
 /// clip_grad_norm_ has it.
 mlir::Value buildClipFactor(LocBuilder &b, mlir::Value norm, double maxNorm);
 
-/// `held`, a parameter and its moments, after the update, in place (updateElements); all tensors are of one type. With p, g and rate η, and a weight decay λ of parameters of two dimensions or more:
+/// `held`, a parameter and its moments, after the update, in place (updateElements); all tensors are of one type, but that `gradient` may be
+/// bf16. With p, g and rate η, and a weight decay λ of parameters of two dimensions or more:
 ///
 /// - sgd: p - η (g + λ p);
 /// - momentum: v ← μ v + g + λ p; p - η v (Sutskever et al. 2013, without dampening);

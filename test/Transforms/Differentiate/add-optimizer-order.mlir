@@ -1,5 +1,7 @@
 // RUN: hone-opt %s --hone-add-optimizer="optimizer=sgd" --canonicalize --cse | FileCheck %s
 // RUN: hone-opt %s --hone-add-optimizer="optimizer=sgd max-norm=1" --canonicalize --cse | FileCheck %s --check-prefix=CLIPPED
+// RUN: hone-opt %s --hone-add-optimizer="optimizer=sgd max-norm=1 round-gradients" --canonicalize --cse | FileCheck %s --check-prefix=ROUNDED
+// RUN: hone-opt %s --hone-add-optimizer="optimizer=sgd round-gradients" --canonicalize --cse | FileCheck %s
 
 // An update comes as soon as its gradient is known and nothing reads the parameter any more, so that gradients need not be in memory at
 // once; with a largest norm it waits for all of them, and the sums of their squares do not.
@@ -23,6 +25,16 @@
 // CLIPPED: math.sqrt
 // CLIPPED-DAG: linalg.generic {{.*}} ins(%[[DHEAD]] : tensor<16x8xf32>) outs(%{{.*}} : tensor<16x8xf32>)
 // CLIPPED-DAG: linalg.generic {{.*}} ins(%[[DW]] : tensor<8x4xf32>) outs(%{{.*}} : tensor<8x4xf32>)
+
+// What waits is bf16, from where the gradient is known, and the norm is that of what waits; the last waits for nothing.
+// ROUNDED-LABEL: func.func @train_step(
+// ROUNDED: %[[DHEAD:.*]] = hone.matmul {{.*}} -> tensor<16x8xf32>
+// ROUNDED: %[[HEAD:.*]] = linalg.generic {{.*}} ins(%[[DHEAD]] : tensor<16x8xf32>) outs(%{{.*}} : tensor<16x8xbf16>)
+// ROUNDED: linalg.generic {{.*}} ins(%[[HEAD]] : tensor<16x8xbf16>) outs(%{{.*}} : tensor<16xf32>)
+// ROUNDED: %[[DW:.*]] = hone.matmul {{.*}} -> tensor<8x4xf32>
+// ROUNDED: math.sqrt
+// ROUNDED-DAG: linalg.generic {{.*}} ins(%[[HEAD]] : tensor<16x8xbf16>) outs(%{{.*}} : tensor<16x8xf32>)
+// ROUNDED-DAG: linalg.generic {{.*}} ins(%[[DW]] : tensor<8x4xf32>) outs(%{{.*}} : tensor<8x4xf32>)
 
 module {
   hone.param @w : tensor<8x4xf32> = dense<1.0> : tensor<8x4xf32>

@@ -174,5 +174,87 @@ TEST_F(StateBeginning, TakesContents) {
   expect({8, 9}, 4);
 }
 
+/// Slots that together are more than a huge page: a parameter, and a moment that begins as zeros.
+class StatePlaces : public testing::Test {
+protected:
+  StatePlaces() {
+    infos[0].name = "w";
+    infos[0].beginning = "w";
+    infos[1].name = "w.moment";
+    for (io::TensorInfo &info : infos)
+      info.shape = {io::Dim::fixed(kSize)};
+    std::vector<rt::StateBuffer> beginnings(2);
+    beginnings[0] = {weight.view(), std::shared_ptr<void>(weight.data(), [](void *) {})};
+    state = std::make_unique<rt::State>(infos, rt::hostStateMemory(), std::move(beginnings));
+  }
+
+  float *update(size_t slot) {
+    auto room = state->slots()[slot].update({});
+    EXPECT_TRUE(room.ok()) << messageOf(room);
+    EXPECT_TRUE(state->slots()[slot].append(*room, state->lengths()).ok());
+    return static_cast<float *>(room->data);
+  }
+
+  static constexpr int64_t kSize = 300001; // not a multiple of a line
+  static constexpr int64_t kPlace = (kSize * 4 + 63) / 64 * 16;
+  io::Array weight = makeArray<float>(HONE_F32, {kSize}, std::vector<float>(kSize, 3));
+  std::vector<io::TensorInfo> infos{2};
+  std::unique_ptr<rt::State> state;
+};
+
+TEST_F(StatePlaces, LieSideBySide) {
+  float *parameter = update(0), *moment = update(1);
+  EXPECT_EQ(moment - parameter, kPlace);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(parameter) % (2 << 20), 0);
+  EXPECT_EQ(parameter[kSize - 1], 3);
+  EXPECT_EQ(moment[kSize - 1], 0);
+}
+
+TEST_F(StatePlaces, ServeAgainAfterResets) {
+  float *parameter = update(0), *moment = update(1);
+  std::fill_n(moment, kSize, 1.0f);
+  std::fill_n(parameter, kSize, 1.0f);
+  ASSERT_TRUE(state->commit({}).ok());
+  state->reset();
+  EXPECT_EQ(update(0), parameter);
+  EXPECT_EQ(update(1), moment);
+  EXPECT_EQ(parameter[kSize - 1], 3);
+  EXPECT_EQ(moment[kSize - 1], 0);
+}
+
+TEST_F(StatePlaces, AreLeftToCheckpoints) {
+  float *parameter = update(0);
+  parameter[0] = 1;
+  ASSERT_TRUE(state->commit({}).ok());
+  {
+    auto point = state->checkpoint();
+    float *other = update(0);
+    EXPECT_NE(other, parameter);
+    other[0] = 2;
+    ASSERT_TRUE(state->commit({}).ok());
+    EXPECT_EQ(parameter[0], 1);
+  }
+  auto point = state->checkpoint();
+  EXPECT_EQ(update(0), parameter); // which nothing refers to any more
+  EXPECT_EQ(parameter[0], 2);
+}
+
+TEST_F(StatePlaces, TakeContents) {
+  io::Array moment = makeArray<float>(HONE_F32, {kSize}, std::vector<float>(kSize, 9));
+  ASSERT_TRUE(state->setContents(std::vector{weight.view(), moment.view()}).ok());
+  float *first = update(0), *second = update(1);
+  EXPECT_EQ(second - first, kPlace);
+  EXPECT_EQ(second[0], 9);
+}
+
+TEST(StateMemory, MakesNoPlacesBeyondAnyMemory) {
+  std::vector<uint64_t> wraps(4, uint64_t{1} << 62);
+  wraps.push_back(4 << 20);
+  EXPECT_TRUE(rt::hostStateMemory().makePlaces(wraps).empty());
+  EXPECT_TRUE(rt::hostStateMemory().makePlaces(std::vector<uint64_t>{~uint64_t{0}, 4 << 20}).empty());
+  EXPECT_TRUE(rt::hostStateMemory().makePlaces(std::vector<uint64_t>{64, 64}).empty()); // less than a huge page
+  EXPECT_EQ(rt::hostStateMemory().makePlaces(std::vector<uint64_t>{1 << 20, 1 << 20}).size(), 2);
+}
+
 } // namespace
 } // namespace hone::test
