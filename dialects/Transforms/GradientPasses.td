@@ -105,8 +105,7 @@ def AddOptimizer : Pass<"hone-add-optimizer", "::mlir::ModuleOp"> {
 
     With `max-norm`, gradients of a larger norm are multiplied by max-norm / (norm + 1e-6) first. All gradients are in memory then; with
     `round-gradients` those of parameters of two dimensions or more, but for the last that is known, are rounded to bf16 before the norm is
-    computed. A parameter that is not stored as f32 is an
-    error; one that is stored transposed gets the shape that it has in its file.
+    computed. A parameter that is not stored as f32 is an error; one that is stored transposed gets the shape that it has in its file.
   }];
   let options = [
     Option<"optimizer", "optimizer", "std::string", /*default=*/"\"adamw\"", "sgd, momentum, adamw or muon">,

@@ -190,6 +190,11 @@ void Slot::setContent(StateBuffer content) {
   isLost = false;
 }
 
+std::optional<int64_t> Slot::fixedBytes() const {
+  absl::StatusOr<std::vector<int64_t>> shape = firstSizes(*info, {});
+  return grows() || !shape.ok() ? std::nullopt : io::tensorBytes(info->dtype, *shape);
+}
+
 /// A buffer in the slot's own place, whose elements may be any, unless something refers to what is there.
 std::optional<StateBuffer> Slot::takePlace(std::span<const int64_t> shape) {
   if (place.use_count() != 1)

@@ -28,6 +28,8 @@ public:
   Slot(const io::TensorInfo &info, size_t number, StateMemory &memory, StateBuffer beginning = {})
       : info(&info), number(number), memory(&memory), beginning(std::move(beginning)) {}
 
+  /// Of a slot that is replaced as a whole and has fixed sizes.
+  std::optional<int64_t> fixedBytes() const;
   /// Where it is kept from then on while nothing else refers to what is there, as checkpoints do. Of a slot that is replaced as a whole.
   void setPlace(std::shared_ptr<void> own) { place = std::move(own); }
 

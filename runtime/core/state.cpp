@@ -27,19 +27,15 @@ State::State(std::span<const io::TensorInfo> slots, StateMemory &memory, std::ve
 
 /// Slots of a training, whose parameters begin as those of the file, stay in one piece of memory.
 void State::placeTrained() {
+  if (std::ranges::all_of(all, [](const Slot &slot) { return slot.description().beginning.empty(); }))
+    return;
   std::vector<uint64_t> bytes;
-  bool hasBeginnings = false;
   for (const Slot &slot : all) {
-    const io::TensorInfo &info = slot.description();
-    absl::StatusOr<std::vector<int64_t>> sizes = firstSizes(info, {});
-    std::optional<int64_t> each = sizes.ok() ? io::tensorBytes(info.dtype, *sizes) : std::nullopt;
-    if (slot.grows() || !each)
+    std::optional<int64_t> each = slot.fixedBytes();
+    if (!each)
       return;
     bytes.push_back(static_cast<uint64_t>(*each));
-    hasBeginnings |= !info.beginning.empty();
   }
-  if (!hasBeginnings)
-    return;
   std::vector<std::shared_ptr<void>> places = memory->makePlaces(bytes);
   for (size_t number = 0; number < places.size(); ++number)
     all[number].setPlace(std::move(places[number]));
